@@ -7,16 +7,16 @@
 
 namespace moa {
 
-using NestTeller = std::function<std::string(onf::KernelOp, onf::ForOp)>;
+using NestReason = std::function<std::string(onf::KernelOp, onf::ForOp)>;
 
 #define GEN_PASS_DECL
 #include "lib/Accuracy/AccuracyPasses.h.inc"
 #define GEN_PASS_REGISTRATION
 #include "lib/Accuracy/AccuracyPasses.h.inc"
 
-/// Creates the pass with `tellsSlow`, which returns why a nest would run slowly, or an empty
+/// Creates the pass with `reasonSlow`, which returns why a nest would run slowly, or an empty
 /// string. Plans whose nests would run slowly are left out.
-std::unique_ptr<mlir::Pass> createAdaptPrecisionPass(AdaptPrecisionPassOptions options, NestTeller tellsSlow);
+std::unique_ptr<mlir::Pass> createAdaptPrecisionPass(AdaptPrecisionPassOptions options, NestReason reasonSlow);
 
 /// Attributes of a kernel with plans. Per result a list of texts, one for each plan:
 inline constexpr llvm::StringLiteral kSpentAttr = "moa.spent";

@@ -474,7 +474,7 @@ ModuleOp Compilation::Impl::getAdapted() {
   if (options.architecture.empty() && !separateFolds(*module, accuracy.variantsOfGpu))
     return {};
   // On a GPU fewer bits pay off on tensor cores, even if its code is interpreted.
-  NestTeller tellsSlow;
+  NestReason tellsSlow;
   if (!options.architecture.empty() || accuracy.variantsOfGpu)
     tellsSlow = tellsSlowOn(pipeline.gpu, pipeline.precision.fewest == 0);
   else if (pipeline.precision.fewest == 0)

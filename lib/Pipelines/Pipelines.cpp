@@ -74,7 +74,7 @@ static bool seesFew(onf::FoldOp fold) {
   return few && many && (*many == 0 || *many < 2 * *few);
 }
 
-NestTeller tellsSlowOn(std::string gpu, bool wherePays) {
+NestReason tellsSlowOn(std::string gpu, bool wherePays) {
   return [gpu, wherePays](onf::KernelOp kernel, onf::ForOp nest) -> std::string {
     auto machine = loadGpuMachine(gpu);
     if (!machine) // lifting reports the name
@@ -104,7 +104,7 @@ NestTeller tellsSlowOn(std::string gpu, bool wherePays) {
   };
 }
 
-NestTeller tellsFewSeen() {
+NestReason tellsFewSeen() {
   return [](onf::KernelOp, onf::ForOp nest) -> std::string {
     for (auto fold : llvm::make_early_inc_range(nest.getBody().getOps<onf::FoldOp>()))
       if (seesFew(fold))
@@ -122,7 +122,7 @@ static std::vector<std::string> onlyOf(llvm::ArrayRef<std::string> disabled, llv
   return own;
 }
 
-void buildAdapted(mlir::OpPassManager &pm, const PipelineOptions &options, NestTeller tellsSlow) {
+void buildAdapted(mlir::OpPassManager &pm, const PipelineOptions &options, NestReason tellsSlow) {
   const PrecisionOptions &precision = options.precision;
   if (options.lowRankFrom > 0) {
     LowRankPassOptions condense{precision.decisions,       precision.check, precision.table, options.lowRankFrom,

@@ -80,14 +80,14 @@ void buildDNFToONF(mlir::OpPassManager &pm, const PipelineOptions &options);
 /// name, an architecture or the path of a description). With `wherePays` it also says why the nest
 /// would not save a tenth of the time, by the cost model, compared to the unmodified nest or to a
 /// plan with smaller errors.
-NestTeller tellsSlowOn(std::string gpu, bool wherePays);
+NestReason tellsSlowOn(std::string gpu, bool wherePays);
 /// Returns the part of it that holds for every machine: rows see few keys, however many there are,
 /// but all keys would be rounded.
-NestTeller tellsFewSeen();
+NestReason tellsFewSeen();
 /// Adds computation with fewer keys or in fewer bits, and onf-verify, before either of the
 /// following. Plans for fewer bits are left out if `tellsSlow`, unless null, says why they would be
 /// slow.
-void buildAdapted(mlir::OpPassManager &pm, const PipelineOptions &options, NestTeller tellsSlow = nullptr);
+void buildAdapted(mlir::OpPassManager &pm, const PipelineOptions &options, NestReason tellsSlow = nullptr);
 /// Adds blocks of columns, key intervals, dimension lifting by the cost model for this machine,
 /// onf-verify-lifting and onf-verify.
 void buildONFToLifted(mlir::OpPassManager &pm, const PipelineOptions &options);

@@ -76,13 +76,10 @@ void Bounds::collect(const llvm::json::Object &sum, llvm::function_ref<void(cons
 }
 
 std::string whyNoBounds(onf::KernelOp kernel) {
-  bool isDouble = false;
-  kernel.walk(
-      [&](Operation *op) { isDouble |= llvm::any_of(op->getResultTypes(), [](Type type) { return type.isF64(); }); });
-  return isDouble ? "bounds are known of arithmetic in f32, and this kernel has f64: say "
-                    "'relative sampled', or take f32"
-                  : "bounds are found from definitions at the level dnf: compile the "
-                    "specification, or say 'relative sampled'";
+  return usesF64(kernel) ? "bounds are known of arithmetic in f32, and this kernel has f64: say "
+                           "'relative sampled', or take f32"
+                         : "bounds are found from definitions at the level dnf: compile the "
+                           "specification, or say 'relative sampled'";
 }
 
 double getLeast(Type element) {
@@ -133,8 +130,6 @@ BoundNests::BoundNests(KernelEditor &editor, const Bounds &bounds, StringRef res
   least = getLeast(cast<ArrayType>(array.getType()).getElementType());
 }
 
-const llvm::json::Object *BoundNests::boundOf(StringRef formats) const { return result->getObject(formats); }
-
 //===----------------------------------------------------------------------===//
 // Statistics
 //===----------------------------------------------------------------------===//
@@ -159,8 +154,7 @@ std::optional<BoundNests::Statistic> BoundNests::readStatistic(const Json &atom)
           axis = *axes[k];
     // An array that is shorter than the axis, being read under a condition, has no element for
     // other indices.
-    if (axis >= 0 &&
-        type.getExtent(statistic.axes.size()) != *SymExpr::parse(cast<StringAttr>(headExtents[axis]).getValue()))
+    if (axis >= 0 && type.getExtent(statistic.axes.size()) != getSymExpr(cast<StringAttr>(headExtents[axis])))
       axis = kExtreme;
     statistic.axes.push_back(axis);
   }
@@ -177,15 +171,10 @@ static std::string keyOf(Value array, StringRef kind, ArrayRef<int> axes) {
 /// Adds the extremes of an array along one axis, in two steps.
 Value BoundNests::reduce(Value array, unsigned axis, bool isMax) {
   auto type = cast<ArrayType>(array.getType());
-  std::string name = editor.kernel.getArrayName(cast<BlockArgument>(array).getArgNumber()).str();
-  SmallVector<Attribute> names, extents;
-  for (auto [k, extent] : llvm::enumerate(type.getShape()))
-    if (k != axis) {
-      names.push_back(editor.text("i" + Twine(k)));
-      extents.push_back(extent);
-    }
+  std::string name = editor.nameOf(array).str();
+  auto [names, extents] = editor.axesOf(array, axis);
   Monoid monoid = isMax ? Monoid::max : Monoid::min;
-  Type f32 = Builder(editor.kernel.getContext()).getF32Type();
+  Type f32 = editor.f32();
   SymExpr count = type.getExtent(axis), parts = SymExpr::floorDiv(count + SymExpr(kPart - 1), SymExpr(kPart));
   SmallVector<Attribute> partNames(names), partExtents(extents);
   partNames.push_back(editor.text("p"));
@@ -196,23 +185,21 @@ Value BoundNests::reduce(Value array, unsigned axis, bool isMax) {
     nests.push_back(editor.addShortNest(names, extents, nullptr, body));
   };
   add(partNames, partExtents, [&](Code &code, ValueRange indices) {
-    Value first = code.make<arith::MulIOp>(indices.back(), code.index(kPart));
+    Value first = code.mul(indices.back(), code.index(kPart));
     Value last = code.extent(count - SymExpr(1));
     Value most = code.fold("t", SymExpr(kPart), [&](Code &at, Value t, Value &) {
       SmallVector<Value> place(indices.drop_back());
       // The last part repeats its last row.
-      Value row = at.make<arith::MinSIOp>(at.make<arith::AddIOp>(first, t), last);
+      Value row = at.min(at.add(first, t), last);
       place.insert(place.begin() + axis, row);
-      return SmallVector<Code::Term>{{monoid, "extreme", at.load(array, place)}};
+      return SmallVector<Code::State>{{monoid, "extreme", at.load(array, place)}};
     })[0];
     code.store(most, inParts, indices);
   });
   Value whole = editor.addTemporary(name + "_all", extents, f32);
   add(names, extents, [&](Code &code, ValueRange indices) {
     Value most = code.fold("p", parts, [&](Code &at, Value p, Value &) {
-      SmallVector<Value> place(indices);
-      place.push_back(p);
-      return SmallVector<Code::Term>{{monoid, "extreme", at.load(inParts, place)}};
+      return SmallVector<Code::State>{{monoid, "extreme", at.load(inParts, placed(indices, {p}))}};
     })[0];
     code.store(most, whole, indices);
   });
@@ -234,9 +221,7 @@ Value BoundNests::addStatistic(Statistic statistic) {
   if (statistic.axes[rank - 1] < 0)
     left[rank - 1] = statistic.axes[rank - 1];
   Value current = known();
-  Builder b(editor.kernel.getContext());
-  std::string name =
-      editor.kernel.getArrayName(cast<BlockArgument>(statistic.array).getArgNumber()).str() + "_" + statistic.kind;
+  std::string name = editor.nameOf(statistic.array).str() + "_" + statistic.kind;
   bool isLastLeft = statistic.axes[rank - 1] >= 0;
   if (!current) {
     SmallVector<Attribute> names, extents;
@@ -244,21 +229,17 @@ Value BoundNests::addStatistic(Statistic statistic) {
       names.push_back(editor.text("i" + Twine(k)));
       extents.push_back(type.getShape()[k]);
     }
-    current = editor.addTemporary(name, extents, b.getF32Type());
+    current = editor.addTemporary(name, extents, editor.f32());
     nests.push_back(editor.addNest(names, extents, nullptr, [&](Code &code, ValueRange indices) {
-      auto sizeAt = [&](Code &at, ValueRange place) {
-        return at.make<math::AbsFOp>(at.loadFloat(statistic.array, place));
-      };
+      auto sizeAt = [&](Code &at, ValueRange place) { return at.absolute(at.loadFloat(statistic.array, place)); };
       if (isLastLeft)
         return code.store(sizeAt(code, indices), current, indices);
       Value value = code.fold("k", type.getExtent(rank - 1), [&](Code &at, Value k, Value &) {
-        SmallVector<Value> place(indices);
-        place.push_back(k);
-        Value size = sizeAt(at, place);
+        Value size = sizeAt(at, placed(indices, {k}));
         if (StringRef(statistic.kind).ends_with("L2"))
-          size = at.make<arith::MulFOp>(size, size);
+          size = at.mul(size, size);
         Monoid monoid = left[rank - 1] == kNorm ? Monoid::add : isMax ? Monoid::max : Monoid::min;
-        return SmallVector<Code::Term>{{monoid, "magnitude", size}};
+        return SmallVector<Code::State>{{monoid, "magnitude", size}};
       })[0];
       code.store(value, current, indices);
     }));
@@ -294,7 +275,7 @@ void BoundNests::addStatistics(StringRef formats) {
     if (!array)
       array = addStatistic(*statistic);
   };
-  const Json &bound = *boundOf(formats);
+  const Json &bound = *result->getObject(formats);
   for (StringRef part : {"relative", "absolute"})
     bounds.collect(*bound.getObject(part), visit);
   for (const llvm::json::Value &fact : *bound.getArray("facts"))
@@ -306,7 +287,7 @@ Value BoundNests::statistic(Code &code, ValueRange head, const Json &atom, bool 
   bool isBelow = isLeast(*atom.getString("statistic"));
   auto statistic = readStatistic(atom);
   if (statistic && statistic->axes.empty()) // a scalar: exact
-    return code.make<math::AbsFOp>(code.loadFloat(statistic->array, {}));
+    return code.absolute(code.loadFloat(statistic->array, {}));
   if (!statistic || isBelow == isUpper)
     return code.real(isUpper ? INFINITY : 0);
   Value array = arrays.at("of " + std::to_string(*atom.getInteger("atom")));
@@ -329,24 +310,24 @@ Value BoundNests::statistic(Code &code, ValueRange head, const Json &atom, bool 
   Value roundings;
   if (n) {
     Value unit = code.real(0x1p-23);
-    roundings = code.make<arith::MulFOp>(code.make<arith::AddFOp>(n, code.real(8)), unit);
+    roundings = code.mul(code.add(n, code.real(8)), unit);
   }
   if (isBelow && (!isSquare || isElsewhere))
     return value;
   if (isBelow) {
     // An overflowed sum of squares is at least 2^127.
-    value = code.make<arith::MinimumFOp>(value, code.real(0x1p127));
+    value = code.min(value, code.real(0x1p127));
     Value none = code.real(0);
-    Value kept = code.make<arith::MaximumFOp>(code.make<arith::SubFOp>(code.real(1), roundings), none);
-    return code.make<math::SqrtOp>(code.make<arith::MulFOp>(value, kept));
+    Value kept = code.max(code.sub(code.real(1), roundings), none);
+    return code.make<math::SqrtOp>(code.mul(value, kept));
   }
-  value = code.make<arith::MaximumFOp>(value, code.real(0));
+  value = code.max(value, code.real(0));
   if (!isSquare && !isSum)
     return value;
   if (isElsewhere)
-    return code.make<arith::MulFOp>(value, isSum ? n : code.make<math::SqrtOp>(n));
-  value = code.make<arith::MulFOp>(value, code.make<arith::AddFOp>(roundings, code.real(1)));
-  value = code.make<arith::AddFOp>(value, code.make<arith::MulFOp>(n, code.real(kLeast)));
+    return code.mul(value, isSum ? n : code.make<math::SqrtOp>(n));
+  value = code.mul(value, code.add(roundings, code.real(1)));
+  value = code.add(value, code.mul(n, code.real(kLeast)));
   return isSquare ? code.make<math::SqrtOp>(value) : value;
 }
 
@@ -366,10 +347,10 @@ static Value constant(Code &code, double value, bool isUpper) {
 
 /// Adds or subtracts the margin for roundings.
 static Value slackened(Code &code, Value value, bool isUpper) {
-  return code.make<arith::MulFOp>(value, code.real(isUpper ? 1 + kSlack : 1 - kSlack));
+  return code.mul(value, code.real(isUpper ? 1 + kSlack : 1 - kSlack));
 }
 
-Value BoundNests::sum(Code &code, ValueRange head, const Json &sum, bool isUpper, Known &known) {
+Value BoundNests::sum(Code &code, ValueRange head, const Json &sum, bool isUpper, AtomValues &known) {
   Value total;
   for (const llvm::json::Value &term : *sum.getArray("terms")) {
     const Json &entry = *term.getAsObject();
@@ -379,17 +360,17 @@ Value BoundNests::sum(Code &code, ValueRange head, const Json &sum, bool isUpper
       bool isDivisor = power < 0;
       Value base = atom(code, head, number, isUpper != isDivisor, known);
       for (int64_t k = 0; k < std::abs(power); ++k) {
-        product = isDivisor ? code.make<arith::DivFOp>(product, base) : code.make<arith::MulFOp>(product, base);
+        product = isDivisor ? code.div(product, base) : code.mul(product, base);
         if (isUpper)
-          product = code.make<arith::MaximumFOp>(product, code.real(kLeast));
+          product = code.max(product, code.real(kLeast));
       }
     }
-    total = total ? code.make<arith::AddFOp>(total, product) : product;
+    total = total ? code.add(total, product) : product;
   }
   return total ? total : code.real(0);
 }
 
-Value BoundNests::atom(Code &code, ValueRange head, int64_t number, bool isUpper, Known &known) {
+Value BoundNests::atom(Code &code, ValueRange head, int64_t number, bool isUpper, AtomValues &known) {
   auto &values = isUpper ? known.upper : known.lower;
   if (auto it = values.find(number); it != values.end())
     return it->second;
@@ -398,7 +379,7 @@ Value BoundNests::atom(Code &code, ValueRange head, int64_t number, bool isUpper
   return value;
 }
 
-Value BoundNests::function(Code &code, ValueRange head, const Json &atom, bool isUpper, Known &known) {
+Value BoundNests::function(Code &code, ValueRange head, const Json &atom, bool isUpper, AtomValues &known) {
   StringRef kind = *atom.getString("kind");
   auto operand = [&](unsigned k, bool upper) {
     return sum(code, head, *(*atom.getArray("operands"))[k].getAsObject(), upper, known);
@@ -407,7 +388,7 @@ Value BoundNests::function(Code &code, ValueRange head, const Json &atom, bool i
     return statistic(code, head, atom, isUpper);
   if (kind == "extent") {
     Value size = code.toReal(code.extent(*SymExpr::parse(*atom.getString("expression"))));
-    return slackened(code, code.make<math::AbsFOp>(size), isUpper);
+    return slackened(code, code.absolute(size), isUpper);
   }
   if (kind == "tiny")
     return code.real(isUpper ? kLeast : 0);
@@ -419,19 +400,19 @@ Value BoundNests::function(Code &code, ValueRange head, const Json &atom, bool i
     if (!isUpper)
       return x;
     Value power = code.make<math::ExpOp>(x);
-    Value square = code.make<arith::MulFOp>(code.make<arith::MulFOp>(x, x), power);
-    Value sum = code.make<arith::AddFOp>(x, code.make<arith::MulFOp>(square, code.real(0.5)));
+    Value square = code.mul(code.mul(x, x), power);
+    Value sum = code.add(x, code.mul(square, code.real(0.5)));
     return slackened(code, sum, isUpper);
   }
   if (kind == "sqrt")
     return slackened(code, code.make<math::SqrtOp>(operand(0, isUpper)), isUpper);
   if (kind == "recip") {
     Value divisor = operand(0, !isUpper);
-    return slackened(code, code.make<arith::DivFOp>(code.real(1), divisor), isUpper);
+    return slackened(code, code.div(code.real(1), divisor), isUpper);
   }
   if (kind == "max" || kind == "min") {
     Value x = operand(0, isUpper), y = operand(1, isUpper);
-    return kind == "max" ? code.make<arith::MaximumFOp>(x, y) : code.make<arith::MinimumFOp>(x, y);
+    return kind == "max" ? code.max(x, y) : code.min(x, y);
   }
   if (kind == "group")
     return operand(0, isUpper);
@@ -441,26 +422,26 @@ Value BoundNests::function(Code &code, ValueRange head, const Json &atom, bool i
 /// If |δ| ≤ E·m + a and a < η, then |δ| ≤ max(ε·m, η) for ε = E/(1 − a/η) and every m: the
 /// difference of both sides is smallest at ε·m = η (law B5).
 Value BoundNests::write(Code &code, ValueRange head, StringRef formats) {
-  const Json &bound = *boundOf(formats);
+  const Json &bound = *result->getObject(formats);
   if (bound.getString("assumes"))
     return code.real(INFINITY);
-  Known known;
+  AtomValues known;
   Value isGood;
   auto upper = [&](const Json &e) {
     return slackened(code, sum(code, head, e, /*isUpper=*/true, known), /*isUpper=*/true);
   };
   auto require = [&](Value value, double limit) {
-    Value holds = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, value, constant(code, limit, /*isUpper=*/false));
-    isGood = isGood ? code.make<arith::AndIOp>(isGood, holds) : holds;
+    Value holds = code.compare(arith::CmpFPredicate::OLE, value, constant(code, limit, /*isUpper=*/false));
+    isGood = isGood ? code.both(isGood, holds) : holds;
   };
   for (const llvm::json::Value &fact : *bound.getArray("facts"))
     require(upper(*fact.getAsObject()->getObject("value")), *fact.getAsObject()->getNumber("limit"));
   Value factor = code.real(1 / least);
-  Value part = code.make<arith::MulFOp>(upper(*bound.getObject("absolute")), factor);
+  Value part = code.mul(upper(*bound.getObject("absolute")), factor);
   require(part, 1);
-  Value rest = code.make<arith::SubFOp>(code.real(1), part);
-  Value relative = code.make<arith::DivFOp>(upper(*bound.getObject("relative")), rest);
-  return code.make<arith::SelectOp>(isGood, relative, code.real(INFINITY));
+  Value rest = code.sub(code.real(1), part);
+  Value relative = code.div(upper(*bound.getObject("relative")), rest);
+  return code.select(isGood, relative, code.real(INFINITY));
 }
 
 } // namespace moa::accuracy

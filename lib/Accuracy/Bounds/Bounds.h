@@ -78,18 +78,17 @@ private:
     llvm::SmallVector<int> axes;
   };
   /// Upper and lower bounds of atoms in one block.
-  struct Known {
+  struct AtomValues {
     std::map<int64_t, mlir::Value> upper, lower;
   };
   using Json = llvm::json::Object;
-  const Json *boundOf(llvm::StringRef formats) const;
   std::optional<Statistic> readStatistic(const Json &atom) const;
   mlir::Value addStatistic(Statistic statistic);
   mlir::Value reduce(mlir::Value array, unsigned axis, bool isMax);
 
-  mlir::Value sum(Code &code, mlir::ValueRange head, const Json &sum, bool isUpper, Known &known);
-  mlir::Value atom(Code &code, mlir::ValueRange head, int64_t number, bool isUpper, Known &known);
-  mlir::Value function(Code &code, mlir::ValueRange head, const Json &atom, bool isUpper, Known &known);
+  mlir::Value sum(Code &code, mlir::ValueRange head, const Json &sum, bool isUpper, AtomValues &known);
+  mlir::Value atom(Code &code, mlir::ValueRange head, int64_t number, bool isUpper, AtomValues &known);
+  mlir::Value function(Code &code, mlir::ValueRange head, const Json &atom, bool isUpper, AtomValues &known);
   mlir::Value statistic(Code &code, mlir::ValueRange head, const Json &atom, bool isUpper);
 
   KernelEditor &editor;

@@ -88,11 +88,9 @@ static bool isRounded(onf::AccOp acc) {
   if (roundoffOf(narrow) == 0 || !isa_and_nonnull<arith::MulFOp, arith::DivFOp>(term))
     return false;
   auto isElement = [&](Value factor) {
-    while (auto widened = factor.getDefiningOp<arith::ExtFOp>())
-      factor = widened.getIn();
-    auto load = factor.getDefiningOp<onf::LoadOp>();
+    onf::LoadOp load = getElement(factor);
     auto array = load ? dyn_cast<BlockArgument>(load.getArray()) : BlockArgument();
-    return array && factor.getType() == narrow && acc->getParentOfType<onf::KernelOp>().isInput(array.getArgNumber());
+    return array && load.getType() == narrow && acc->getParentOfType<onf::KernelOp>().isInput(array.getArgNumber());
   };
   return isa<arith::DivFOp>(term) || !llvm::all_of(term->getOperands(), isElement);
 }
@@ -123,30 +121,17 @@ static std::optional<std::string> whyNeverShown(onf::KernelOp kernel, unsigned n
   return bounds->whyInfinite(name, "written", getLeast(type.getElementType()));
 }
 
-/// Returns the entry of kShownAttr for a result with a bound in `array`.
-static DictionaryAttr tellOfBound(KernelEditor &editor, unsigned number, Value array) {
+/// Returns the entry of kShownAttr for a result with a bound in the array, or without one and why.
+static DictionaryAttr makeEntry(KernelEditor &editor, unsigned number, Value bound, std::optional<StringRef> why) {
   onf::KernelOp kernel = editor.kernel;
-  Builder b(kernel.getContext());
-  return b.getDictionaryAttr(
-      {b.getNamedAttr("result", editor.text(kernel.getArrayName(number))),
-       b.getNamedAttr("bound", editor.text(kernel.getArrayName(cast<BlockArgument>(array).getArgNumber()))),
-       b.getNamedAttr("within", getWithin(kernel, number - kernel.getNumInputs()))});
-}
-
-/// Returns the entry for a result without a bound; `hasBound` adds a bound of ∞ to compare.
-static DictionaryAttr tellNeverShown(KernelEditor &editor, unsigned number, StringRef why, bool hasBound) {
-  onf::KernelOp kernel = editor.kernel;
-  Builder b(kernel.getContext());
-  SmallVector<NamedAttribute> entry{b.getNamedAttr("result", editor.text(kernel.getArrayName(number))),
-                                    b.getNamedAttr("why", editor.text(why)),
-                                    b.getNamedAttr("within", getWithin(kernel, number - kernel.getNumInputs()))};
-  if (hasBound) {
-    Value array = editor.addTemporary(kernel.getArrayName(number) + "_shown", {}, b.getF32Type());
-    editor.addShortNest({}, {}, nullptr, [&](Code &code, ValueRange) { code.store(code.real(INFINITY), array, {}); });
-    entry.push_back(
-        b.getNamedAttr("bound", editor.text(kernel.getArrayName(cast<BlockArgument>(array).getArgNumber()))));
-  }
-  return b.getDictionaryAttr(entry);
+  NamedAttrList entry;
+  entry.append("result", editor.text(kernel.getArrayName(number)));
+  entry.append("within", getWithin(kernel, number - kernel.getNumInputs()));
+  if (bound)
+    entry.append("bound", editor.text(editor.nameOf(bound)));
+  if (why)
+    entry.append("why", editor.text(*why));
+  return entry.getDictionary(kernel.getContext());
 }
 
 static void warnOfNeverShown(onf::KernelOp kernel, unsigned number, const Tolerance &allowed, StringRef why) {
@@ -174,12 +159,16 @@ SmallVector<unsigned> BoundChecks::findAxes(unsigned number) {
 /// Adds the bound of the unmodified kernel; it also covers plans, which are taken only if their
 /// own, larger bound is small enough.
 void BoundChecks::add(unsigned number, const Tolerance &allowed) {
-  Builder b(kernel.getContext());
   std::string name = kernel.getArrayName(number).str();
   auto type = cast<ArrayType>(kernel.getBody().getArgument(number).getType());
   if (auto unknown = whyNeverShown(kernel, number, allowed)) {
     warnOfNeverShown(kernel, number, allowed, *unknown);
-    shown.push_back(tellNeverShown(editor, number, *unknown, !onlyKnown));
+    Value array; // of ∞, to compare
+    if (!onlyKnown) {
+      array = editor.addTemporary(name + "_shown", {}, editor.f32());
+      editor.addShortNest({}, {}, nullptr, [&](Code &code, ValueRange) { code.store(code.real(INFINITY), array, {}); });
+    }
+    shown.push_back(makeEntry(editor, number, array, StringRef(*unknown)));
     return;
   }
   SmallVector<std::optional<unsigned>> axes(type.getRank());
@@ -192,10 +181,10 @@ void BoundChecks::add(unsigned number, const Tolerance &allowed) {
   BoundNests of(editor, *bounds, name, axes, extents);
   of.addStatistics("written");
   llvm::append_range(nests, of.nests);
-  Value array = editor.addTemporary(name + "_shown", extents, b.getF32Type());
+  Value array = editor.addTemporary(name + "_shown", extents, editor.f32());
   editor.addShortNest(names, extents, nullptr,
                       [&](Code &code, ValueRange head) { code.store(of.write(code, head, "written"), array, head); });
-  shown.push_back(tellOfBound(editor, number, array));
+  shown.push_back(makeEntry(editor, number, array, std::nullopt));
 }
 
 void BoundChecks::run() {

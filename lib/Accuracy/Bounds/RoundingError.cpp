@@ -1,10 +1,10 @@
 //===- RoundingError.cpp - a-priori bounds on rounding errors -------------===//
 #include "lib/Accuracy/Bounds/RoundingError.h"
+#include "lib/Accuracy/Bounds/RoundingErrorBounds.h"
 #include "lib/Accuracy/Bounds/RoundingErrorImpl.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/StringExtras.h"
 #include <cmath>
-#include <limits>
 
 using namespace mlir;
 using namespace moa;
@@ -32,10 +32,8 @@ std::string ErrorContext::describe(Value value) const {
   Operation *op = value.getDefiningOp();
   if (auto apply = dyn_cast<dnf::ApplyOp>(op))
     return "'" + apply.getLet().str() + "'";
-  if (auto psi = dyn_cast<dnf::PsiOp>(op)) {
-    auto array = cast<BlockArgument>(psi.getArray());
-    return "'" + cast<StringAttr>(dnf::KernelOp(kernel).getArgNames()[array.getArgNumber()]).str() + "'";
-  }
+  if (auto psi = dyn_cast<dnf::PsiOp>(op))
+    return "'" + arrayName(psi.getArray()) + "'";
   if (isa<arith::ExtFOp>(op))
     return describe(op->getOperand(0));
   std::string name = getOwnName(value.getLoc());
@@ -50,6 +48,26 @@ std::string ErrorContext::reasonAt(Value value, const std::string &what) const {
   if (auto place = value.getLoc()->findInstanceOf<FileLineColLoc>())
     text = std::to_string(place.getLine()) + ":" + std::to_string(place.getColumn()) + ": ";
   return text + (name.empty() ? "" : "'" + name + "': ") + what;
+}
+
+std::string ErrorContext::arrayName(Value array) const {
+  return cast<StringAttr>(dnf::KernelOp(kernel).getArgNames()[cast<BlockArgument>(array).getArgNumber()]).str();
+}
+
+std::string ErrorContext::resultName(dnf::OutputOp op) const {
+  return cast<StringAttr>(dnf::KernelOp(kernel).getResultNames()[op.getResult()]).str();
+}
+
+ErrorExpr ErrorContext::replaceIndices(const ErrorExpr &e, llvm::function_ref<int(int)> to) {
+  return pool.substitute(e, [&](const Atom &atom) -> std::optional<ErrorExpr> {
+    if (atom.kind != Atom::Kind::Statistic)
+      return std::nullopt;
+    MagnitudeStatistic statistic = atom.statistic;
+    for (int &axis : statistic.axes)
+      if (axis >= 0)
+        axis = to(axis);
+    return pool.statistic(statistic);
+  });
 }
 
 ErrorExpr ErrorContext::parameter(const std::string &source, double standard) {
@@ -72,12 +90,14 @@ int ErrorContext::originNumber(Operation *origin) {
   return it - origins.begin();
 }
 
-ErrorContext::ErrorContext(dnf::KernelOp kernel, const RoundingModel &model)
-    : kernel(kernel), model(model), rules(pool, this->model) {
-  kernel.walk([&](Operation *op) {
-    for (Type type : op->getResultTypes())
-      isDouble |= type.isF64();
-  });
+std::string ErrorContext::sharedKey(Operation *origin, llvm::ArrayRef<Value> indices) {
+  std::string key = std::to_string(originNumber(origin));
+  for (Value index : indices)
+    key += "," + std::to_string(indexNumber(index));
+  return key;
+}
+
+ErrorContext::ErrorContext(dnf::KernelOp kernel) : kernel(kernel), rules(pool), isDouble(usesF64(this->kernel)) {
   const char *arithmetic = "arithmetic", *functions = "elementary functions";
   rules.arithmetic = parameter(arithmetic, isDouble ? model.arithmeticOfF64 : model.arithmetic);
   rules.exponentialRounding = parameter(functions, isDouble ? model.functionOfF64 : model.exponential);
@@ -96,7 +116,7 @@ ErrorContext::ErrorContext(dnf::KernelOp kernel, const RoundingModel &model)
 
 /// Returns the element type of a parameter; for a select of two different types, its result type.
 static Type getTypeAsItIs(Value value) {
-  Term term = resolve({value, nullptr});
+  Closure term = resolve({value, nullptr});
   Operation *op = term.value.getDefiningOp();
   if (auto select = dyn_cast<arith::SelectOp>(op)) {
     Type a = getTypeAsItIs(select.getTrueValue()), b = getTypeAsItIs(select.getFalseValue());
@@ -112,8 +132,7 @@ static ContractionOperand makeOperand(ErrorContext &context, dnf::ReduceOp op, V
   if (!operand.isComputed) {
     operand.type = getTypeAsItIs(value);
     if (auto psi = resolve({value, nullptr}).value.getDefiningOp<dnf::PsiOp>())
-      operand.array =
-          cast<StringAttr>(context.kernel.getArgNames()[cast<BlockArgument>(psi.getArray()).getArgNumber()]).str();
+      operand.array = context.arrayName(psi.getArray());
   } else
     operand.type = op.getOperandType().value_or(value.getType());
   operand.standard = getFormatOf(operand.type);
@@ -131,10 +150,10 @@ static void findContractions(ErrorContext &context) {
     if (auto let = dyn_cast<dnf::LetOp>(definition))
       base = let.getSymName().str();
     else
-      base = cast<StringAttr>(context.kernel.getResultNames()[cast<dnf::OutputOp>(definition).getResult()]).str();
+      base = context.resultName(cast<dnf::OutputOp>(definition));
     unsigned count = 0;
     definition.walk<WalkOrder::PreOrder>([&](dnf::ReduceOp op) {
-      auto yield = cast<dnf::YieldOp>(op.getBody().front().getTerminator());
+      auto yield = getYield(op.getBody());
       auto product = yield.getValue().getDefiningOp<arith::MulFOp>();
       if (op.getMonoid() != Monoid::add || !product)
         return;
@@ -173,15 +192,8 @@ std::vector<int> RoundingErrorAnalysis::Impl::findFree(const Result &result, dnf
 }
 
 ErrorExpr RoundingErrorAnalysis::Impl::keep(const ErrorExpr &e, const std::vector<int> &free) {
-  return context.pool.substitute(e, [&](const Atom &atom) -> std::optional<ErrorExpr> {
-    if (atom.kind != Atom::Kind::Statistic)
-      return std::nullopt;
-    MagnitudeStatistic statistic = atom.statistic;
-    for (int &axis : statistic.axes)
-      if (axis >= 0 && !llvm::is_contained(free, axis))
-        axis = MagnitudeStatistic::kExtreme;
-    return context.pool.statistic(statistic);
-  });
+  auto to = [&](int index) { return llvm::is_contained(free, index) ? index : MagnitudeStatistic::kExtreme; };
+  return context.replaceIndices(e, to);
 }
 
 /// Adds the rounding of the result, and drops statistics at indices that are not kept.
@@ -220,7 +232,7 @@ void RoundingErrorAnalysis::Impl::run() {
     resultList.clear();
     for (dnf::OutputOp op : context.kernel.getBody().getOps<dnf::OutputOp>()) {
       Result result;
-      result.name = cast<StringAttr>(context.kernel.getResultNames()[op.getResult()]).str();
+      result.name = context.resultName(op);
       result.deep = walk.output(op, false);
       result.shallow = walk.output(op, true);
       resultList.push_back(std::move(result));
@@ -327,20 +339,13 @@ RoundingErrorAnalysis::RoundingErrorAnalysis(RoundingErrorAnalysis &&) = default
 RoundingErrorAnalysis &RoundingErrorAnalysis::operator=(RoundingErrorAnalysis &&) = default;
 RoundingErrorAnalysis::~RoundingErrorAnalysis() = default;
 
-RoundingErrorAnalysis RoundingErrorAnalysis::create(dnf::KernelOp kernel, const RoundingModel &model) {
-  auto impl = std::make_unique<Impl>(kernel, model);
+RoundingErrorAnalysis RoundingErrorAnalysis::create(dnf::KernelOp kernel) {
+  auto impl = std::make_unique<Impl>(kernel);
   impl->run();
   return RoundingErrorAnalysis(std::move(impl));
 }
 
 llvm::ArrayRef<ContractionOperand> RoundingErrorAnalysis::operands() const { return impl->context.operands; }
-
-std::vector<std::string> RoundingErrorAnalysis::results() const {
-  std::vector<std::string> names;
-  for (const Impl::Result &result : impl->resultList)
-    names.push_back(result.name);
-  return names;
-}
 
 std::vector<std::string> RoundingErrorAnalysis::freeIndices(unsigned result) const {
   std::vector<std::string> names;
@@ -396,36 +401,4 @@ ErrorBound RoundingErrorAnalysis::bound(unsigned number, const FormatAssignment 
       if (atom->kind == Atom::Kind::Unknown && !llvm::is_contained(bound.reasons, atom->text))
         bound.reasons.push_back(atom->text);
   return bound;
-}
-
-std::vector<MagnitudeStatistic> RoundingErrorAnalysis::statistics(const ErrorBound &bound) const {
-  std::vector<MagnitudeStatistic> list;
-  std::set<unsigned> seen;
-  auto collect = [&](const ErrorExpr &e) {
-    for (const Atom *atom : e.collectAtoms())
-      if (atom->kind == Atom::Kind::Statistic && seen.insert(atom->number).second)
-        list.push_back(atom->statistic);
-  };
-  for (const ErrorExpr *e : {&bound.relative, &bound.absolute, &bound.deepRelative, &bound.deepAbsolute})
-    collect(*e);
-  for (const ErrorFact &fact : bound.facts)
-    if (fact.value)
-      collect(*fact.value);
-  return list;
-}
-
-ErrorNumbers RoundingErrorAnalysis::evaluate(const ErrorBound &bound, const ErrorBindings &bindings) const {
-  double tiny = impl->context.rules.tinyValue;
-  auto value = [&](const ErrorExpr &e) { return ErrorExprPool::evaluate(e, bindings, tiny); };
-  for (const ErrorFact &fact : bound.facts)
-    if (fact.value && !(value(*fact.value) <= fact.limit)) {
-      constexpr double infinity = std::numeric_limits<double>::infinity();
-      return {infinity, infinity, infinity, infinity, {}};
-    }
-  ErrorNumbers numbers{
-      value(bound.relative), value(bound.absolute), value(bound.deepRelative), value(bound.deepAbsolute), {}};
-  if (std::isfinite(numbers.relative))
-    for (const ErrorBound::Contribution &contribution : bound.contributions)
-      numbers.contributions.push_back(std::max(0.0, numbers.relative - value(contribution.relativeWithout)));
-  return numbers;
 }

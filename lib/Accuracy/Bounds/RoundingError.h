@@ -7,7 +7,6 @@
 //   auto analysis = RoundingErrorAnalysis::create(kernel);
 //   FormatAssignment formats = *parseFormats("S.lhs:int8,S.rhs:int8");
 //   ErrorBound bound = analysis.bound(0, formats);
-//   double E = analysis.evaluate(bound.relative, bindings);
 //
 // For a result O whose outermost contraction is P·V: |δO| ≤ relative·(|P|·|V|) + absolute. The
 // measure |P|·|V| is O with absolute values pushed through sums, products and quotients down to the
@@ -55,28 +54,19 @@ struct ErrorBound {
   std::vector<std::string> reasons;
 };
 
-struct ErrorNumbers {
-  double relative, absolute, deepRelative, deepAbsolute;
-  std::vector<double> contributions; ///< to `relative`; empty if the bound is ∞
-};
-
 class RoundingErrorAnalysis {
 public:
-  static RoundingErrorAnalysis create(dnf::KernelOp kernel, const RoundingModel &model = {});
+  static RoundingErrorAnalysis create(dnf::KernelOp kernel);
   RoundingErrorAnalysis(RoundingErrorAnalysis &&);
   RoundingErrorAnalysis &operator=(RoundingErrorAnalysis &&);
   ~RoundingErrorAnalysis();
 
   llvm::ArrayRef<ContractionOperand> operands() const;
-  std::vector<std::string> results() const;
   /// Returns the numbers of the indices of the result that statistics may keep.
   std::vector<std::string> freeIndices(unsigned result) const;
   /// Returns an error if an operand of the assignment does not exist.
   llvm::Error check(const FormatAssignment &formats) const;
   ErrorBound bound(unsigned result, const FormatAssignment &formats = {}) const;
-  std::vector<MagnitudeStatistic> statistics(const ErrorBound &bound) const;
-  /// Returns ∞ for all bounds if a condition does not hold.
-  ErrorNumbers evaluate(const ErrorBound &bound, const ErrorBindings &bindings) const;
 
   void print(llvm::raw_ostream &os, const FormatAssignment &formats = {}) const;
   llvm::json::Value toJSON(const FormatAssignment &formats = {}) const;

@@ -15,15 +15,15 @@ using namespace moa;
 
 namespace {
 /// The inputs read by contractions of two inputs (`scores`) and of one input (`sums`).
-struct Classes {
+struct InputClasses {
   std::set<std::string> scores, sums;
   FormatAssignment halves, split; ///< for every operand
   bool areApart = true;
 };
 } // namespace
 
-static Classes classify(llvm::ArrayRef<ContractionOperand> operands) {
-  Classes classes;
+static InputClasses classify(llvm::ArrayRef<ContractionOperand> operands) {
+  InputClasses classes;
   const OperandFormat *scaled = lookupOperandFormat("fp16p"), *wide = lookupOperandFormat("bf16");
   const OperandFormat *scaledPair = lookupOperandFormat("fp16x2"), *widePair = lookupOperandFormat("bf16x2");
   for (unsigned k = 0; k + 1 < operands.size(); k += 2) {
@@ -64,7 +64,7 @@ llvm::json::Value RoundingErrorAnalysis::boundsToJSON() const {
     object["facts"] = std::move(facts);
     return object;
   };
-  Classes classes = classify(operands());
+  InputClasses classes = classify(operands());
   FormatAssignment wide, widePairs;
   for (const ContractionOperand &operand : operands()) {
     wide[operand.name] = lookupOperandFormat("bf16");
@@ -92,14 +92,21 @@ llvm::json::Value RoundingErrorAnalysis::boundsToJSON() const {
                             {"results", std::move(results)}};
 }
 
+bool moa::usesF64(Operation *kernel) {
+  return kernel
+      ->walk([](Operation *op) {
+        bool isDouble = llvm::any_of(op->getResultTypes(), [](Type type) { return type.isF64(); });
+        return isDouble ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 void moa::setBounds(dnf::KernelOp kernel, Operation *on) {
-  bool isAsked = false, isDouble = false;
+  bool isAsked = false;
   for (unsigned k = 0; k < kernel.getResultNames().size(); ++k)
     if (WithinAttr within = getWithin(kernel, k))
       isAsked |= !within.getTolerance().isSampled && !within.getTolerance().isRelative;
-  kernel.walk(
-      [&](Operation *op) { isDouble |= llvm::any_of(op->getResultTypes(), [](Type type) { return type.isF64(); }); });
-  if (!isAsked || isDouble)
+  if (!isAsked || usesF64(kernel))
     return;
   std::string text = llvm::formatv("{0}", RoundingErrorAnalysis::create(kernel).boundsToJSON());
   on->setAttr(kBoundsAttr, StringAttr::get(kernel.getContext(), text));

@@ -2,7 +2,7 @@
 #ifndef MOA_ACCURACY_ROUNDINGERRORBOUNDS_H
 #define MOA_ACCURACY_ROUNDINGERRORBOUNDS_H
 
-#include "llvm/ADT/StringRef.h"
+#include "mlir/IR/Operation.h"
 
 namespace moa {
 
@@ -22,6 +22,8 @@ namespace moa {
 /// A bound is { "relative": e, "absolute": e, "facts": [{ "value": e, "limit": x }], "assumes":
 /// text }; "assumes" lists the assumptions that are not checked, if there are any.
 inline constexpr llvm::StringLiteral kBoundsAttr = "moa.bounds";
+
+bool usesF64(mlir::Operation *kernel);
 
 } // namespace moa
 

@@ -36,33 +36,11 @@ static llvm::StringRef getKindName(Kind kind) {
 }
 
 static llvm::StringRef getFunctionName(Atom::Kind kind) {
-  switch (kind) {
-  case Atom::Kind::Statistic:
-    return "statistic";
-  case Atom::Kind::Extent:
-    return "extent";
-  case Atom::Kind::Parameter:
-    return "parameter";
-  case Atom::Kind::Tiny:
-    return "tiny";
-  case Atom::Kind::Unknown:
-    return "unknown";
-  case Atom::Kind::Exp:
-    return "exp";
-  case Atom::Kind::Expm1:
-    return "expm1";
-  case Atom::Kind::Sqrt:
-    return "sqrt";
-  case Atom::Kind::Recip:
-    return "recip";
-  case Atom::Kind::Max:
-    return "max";
-  case Atom::Kind::Min:
-    return "min";
-  case Atom::Kind::Group:
-    return "group";
-  }
-  return "";
+  // In the order of Atom::Kind.
+  static constexpr llvm::StringLiteral names[] = {"statistic", "extent", "parameter", "tiny", "unknown", "exp",
+                                                  "expm1",     "sqrt",   "recip",     "max",  "min",     "group"};
+  static_assert(std::size(names) == size_t(Atom::Kind::Group) + 1);
+  return names[size_t(kind)];
 }
 
 std::string ErrorExprText::name(const MagnitudeStatistic &statistic) const {

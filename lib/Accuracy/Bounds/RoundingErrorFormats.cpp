@@ -31,8 +31,6 @@ static const OperandFormat formats[] = {
     {"e4m3", 0x1p-4 + 0x1p-20, (1 + 0x1p-15) * 0x1p-10 / 448, 0, kNoLimit, 0x1p-18},
 };
 
-llvm::ArrayRef<OperandFormat> moa::getOperandFormats() { return formats; }
-
 const OperandFormat *moa::lookupOperandFormat(llvm::StringRef name) {
   auto it = llvm::find_if(formats, [&](const auto &format) { return format.name == name; });
   return it == std::end(formats) ? nullptr : it;

@@ -27,8 +27,7 @@ struct OperandFormat {
   double flushed = 0;
 };
 
-/// f64, f32, tf32x3, tf32, bf16, fp16, fp16p, fp16x2, bf16x2, int8, e4m3.
-llvm::ArrayRef<OperandFormat> getOperandFormats();
+/// Finds one of f64, f32, tf32x3, tf32, bf16, fp16, fp16p, fp16x2, bf16x2, int8 and e4m3.
 const OperandFormat *lookupOperandFormat(llvm::StringRef name);
 /// Returns the format of a float type, null for other types.
 const OperandFormat *getFormatOf(mlir::Type type);

@@ -1,5 +1,5 @@
 //===- RoundingErrorFunctions.cpp - errors of functions and choices -------===//
-#include "lib/Accuracy/Bounds/RoundingErrorShared.h"
+#include "lib/Accuracy/Bounds/RoundingErrorRules.h"
 #include <cmath>
 
 using namespace mlir;
@@ -11,7 +11,7 @@ using namespace moa;
 
 /// Lemma E6. The lowering may scale the argument by log₂ e. Shared errors may come from a running
 /// maximum, as in the online softmax; each rescale then adds an error (Lemma E8).
-ErrorValue ErrorRules::exponential(ErrorValue x, double base, const ErrorExpr &repairs, const std::string &what) {
+ErrorValue ErrorRules::exponential(ErrorValue x, double base, const ErrorExpr &rescales, const std::string &what) {
   ErrorExpr factor(base == 2 ? 0.69314718055994531 : 1);
   bool isCascade = !x.exponential && !x.shared.empty();
   ErrorValue result;
@@ -20,14 +20,12 @@ ErrorValue ErrorRules::exponential(ErrorValue x, double base, const ErrorExpr &r
     combineShared(result.shared, x.shared, factor.getConstant().value_or(1));
   else
     x = collapse(std::move(x));
-  ErrorValue own = x;
-  own.shared.clear();
   merge(result, x);
   ErrorExpr ofArgument = ErrorExpr(3) * arithmetic * factor * x.magnitude;
-  result.relative = factor * absorb(distance(own), result.facts) + exponentialRounding + ofArgument;
+  result.relative = factor * absorb(distanceWithoutShared(x), result.facts) + exponentialRounding + ofArgument;
   if (isCascade) {
     ErrorExpr ofArguments = ErrorExpr(4) * arithmetic * factor * x.magnitude;
-    result.relative += repairs * (exponentialRounding + ErrorExpr(2) * arithmetic) + ofArguments;
+    result.relative += rescales * (exponentialRounding + ErrorExpr(2) * arithmetic) + ofArguments;
   }
   result.magnitude = x.nonpositive ? ErrorExpr(1) : pool.exp(factor * x.magnitude);
   result.nonnegative = true;
@@ -42,9 +40,7 @@ ErrorValue ErrorRules::logarithm(ErrorValue x, double factor, const std::string 
   ErrorValue result;
   merge(result, x);
   result.absolute = ErrorExpr(factor) * absorb(x.relative, result.facts);
-  result.magnitude = ErrorExpr(factor) *
-                     pool.max(x.magnitude, x.least.isZero() ? pool.unknown("nothing keeps " + what + " away from 0")
-                                                            : pool.recip(x.least));
+  result.magnitude = ErrorExpr(factor) * pool.max(x.magnitude, reciprocal(x.least, what));
   result.distance = result.absolute;
   return rounded(std::move(result), functionRounding);
 }
@@ -72,8 +68,7 @@ ErrorValue ErrorRules::reciprocalRoot(ErrorValue x, const std::string &what) {
   ErrorValue result;
   merge(result, x);
   result.relative = ErrorExpr(0.5) * x.relative;
-  result.magnitude =
-      x.least.isZero() ? pool.unknown("nothing keeps " + what + " away from 0") : pool.recip(pool.sqrt(x.least));
+  result.magnitude = reciprocal(pool.sqrt(x.least), what);
   result.nonnegative = true;
   return rounded(std::move(result), ErrorExpr(4) * arithmetic);
 }
@@ -101,11 +96,8 @@ ErrorValue ErrorRules::power(ErrorValue x, double exponent, const std::string &w
 
 /// Lemma E7.
 ErrorValue ErrorRules::bounded(ErrorValue x, double slope, double bound, bool odd, const ErrorExpr &rounding) {
-  if (!odd || !x.tight) {
-    bool nonnegative = x.nonnegative;
+  if (!odd || !x.tight)
     x = toAbsolute(std::move(x));
-    x.nonnegative = nonnegative;
-  }
   ErrorExpr moved = ErrorExpr(slope) * distance(x);
   x = collapse(std::move(x));
   ErrorValue result;
@@ -142,11 +134,7 @@ ErrorValue ErrorRules::reduceExtreme(ErrorValue x) {
   bool keeps = x.tight && x.nonnegative;
   if (keeps && x.exponential)
     return x;
-  bool nonnegative = x.nonnegative, nonpositive = x.nonpositive;
-  x = keeps ? collapse(std::move(x)) : toAbsolute(std::move(x));
-  x.nonnegative = nonnegative;
-  x.nonpositive = nonpositive;
-  return x;
+  return keeps ? collapse(std::move(x)) : toAbsolute(std::move(x));
 }
 
 ErrorValue ErrorRules::step(ErrorValue x) {
@@ -169,14 +157,9 @@ ErrorValue ErrorRules::select(ErrorValue x, ErrorValue y) {
   ErrorValue result;
   result.exponential = x.exponential;
   result.shared = x.shared;
-  if (x.distance || y.distance) {
-    ErrorValue a = x, b = y;
-    a.shared.clear();
-    b.shared.clear();
-    if (!x.exponential) {
-      ErrorExpr ofY = distance(b), ofX = distance(a);
-      result.distance = pool.max(ofX, ofY);
-    }
+  if ((x.distance || y.distance) && !x.exponential) {
+    ErrorExpr ofY = distanceWithoutShared(y), ofX = distanceWithoutShared(x);
+    result.distance = pool.max(ofX, ofY);
   }
   result.relative = pool.max(x.relative, y.relative);
   result.absolute = pool.max(x.absolute, y.absolute);

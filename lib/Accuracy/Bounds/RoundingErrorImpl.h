@@ -7,7 +7,7 @@
 namespace moa {
 
 struct RoundingErrorAnalysis::Impl {
-  Impl(dnf::KernelOp kernel, const RoundingModel &model) : context(kernel, model) {}
+  explicit Impl(dnf::KernelOp kernel) : context(kernel) {}
 
   /// The error of one result, in terms of parameters.
   struct Result {

@@ -7,7 +7,7 @@ using namespace mlir;
 using namespace moa;
 
 bool moa::isTakenAsItIs(Value value) {
-  Term term = resolve({value, nullptr});
+  Closure term = resolve({value, nullptr});
   Operation *op = term.value.getDefiningOp();
   if (!op)
     return false;
@@ -31,23 +31,18 @@ ErrorExpr ErrorWalk::sumRounding(StringRef extent) {
   return count * rules.arithmetic;
 }
 
-/// Replaces the indices of statistics; an index without a replacement becomes the extreme over its
-/// axis.
 ErrorExpr ErrorWalk::substituteIndices(const ErrorExpr &e, llvm::function_ref<std::optional<Value>(Value)> to) {
-  return pool.substitute(e, [&](const ErrorExpr::Atom &atom) -> std::optional<ErrorExpr> {
-    if (atom.kind != ErrorExpr::Atom::Kind::Statistic)
-      return std::nullopt;
-    MagnitudeStatistic statistic = atom.statistic;
-    for (int &axis : statistic.axes)
-      if (axis >= 0) {
-        std::optional<Value> index = to(context.indices[axis]);
-        axis = index ? context.indexNumber(*index) : MagnitudeStatistic::kExtreme;
-      }
-    return pool.statistic(statistic);
+  return context.replaceIndices(e, [&](int number) {
+    std::optional<Value> index = to(context.indices[number]);
+    return index ? context.indexNumber(*index) : MagnitudeStatistic::kExtreme;
   });
 }
 
-void ErrorWalk::substituteFacts(ErrorValue &x, llvm::function_ref<std::optional<Value>(Value)> to) {
+void ErrorWalk::substituteIndices(ErrorValue &x, llvm::function_ref<std::optional<Value>(Value)> to) {
+  for (ErrorExpr *e : {&x.relative, &x.absolute, &x.magnitude, &x.least})
+    *e = substituteIndices(*e, to);
+  if (x.distance)
+    x.distance = substituteIndices(*x.distance, to);
   std::set<unsigned> facts;
   for (unsigned number : x.facts) {
     ErrorFact fact = rules.facts[number];
@@ -58,40 +53,39 @@ void ErrorWalk::substituteFacts(ErrorValue &x, llvm::function_ref<std::optional<
   x.facts = std::move(facts);
 }
 
-static std::optional<Value> asIndex(const Term &term) {
-  Term other = resolve(term);
+static std::optional<Value> asIndex(const Closure &term) {
+  Closure other = resolve(term);
   if (isa<BlockArgument>(other.value) && other.value.getType().isIndex())
     return other.value;
   return std::nullopt;
 }
 
 /// Moves a bound on the term's value to the indices of the term.
-ErrorExpr ErrorWalk::atIndices(const ErrorExpr &own, const Term &term) {
+ErrorExpr ErrorWalk::atIndices(const ErrorExpr &own, const Closure &term) {
   if (!term.environment)
     return own;
   return substituteIndices(own, [&](Value index) { return asIndex({index, term.environment}); });
 }
 
-ErrorExpr ErrorWalk::magnitude(const Term &term) { return atIndices(of(term.value).magnitude, term); }
-ErrorExpr ErrorWalk::least(const Term &term) { return atIndices(of(term.value).least, term); }
+ErrorExpr ErrorWalk::magnitude(const Closure &term) { return atIndices(of(term.value).magnitude, term); }
+ErrorExpr ErrorWalk::least(const Closure &term) { return atIndices(of(term.value).least, term); }
 
-bool ErrorWalk::dependsOn(const Term &term, Value index) {
+bool ErrorWalk::dependsOn(const Closure &term, Value index) {
   if (!term.environment)
     return of(term.value).indices.count(index) || term.value == index;
   return llvm::any_of(of(term.value).indices, [&](Value own) {
-    Term other = resolve({own, term.environment});
+    Closure other = resolve({own, term.environment});
     return isa<BlockArgument>(other.value) ? other.value == index : dependsOn(other, index);
   });
 }
 
-std::optional<ErrorExpr> ErrorWalk::normOfElement(dnf::PsiOp psi, const Term &term, Value index, Norm kind) {
+std::optional<ErrorExpr> ErrorWalk::normOfElement(dnf::PsiOp psi, const Closure &term, Value index, Norm kind) {
   MagnitudeStatistic statistic;
-  auto array = cast<BlockArgument>(psi.getArray());
-  statistic.array = cast<StringAttr>(context.kernel.getArgNames()[array.getArgNumber()]).str();
+  statistic.array = context.arrayName(psi.getArray());
   statistic.kind = kind;
   bool hasNorm = false;
   for (Value operand : psi.getIndices()) {
-    Term subscript{operand, term.environment};
+    Closure subscript{operand, term.environment};
     std::optional<Value> plain = asIndex(subscript);
     if (plain && *plain == index) {
       if (hasNorm)
@@ -109,15 +103,15 @@ std::optional<ErrorExpr> ErrorWalk::normOfElement(dnf::PsiOp psi, const Term &te
   return pool.statistic(statistic);
 }
 
-std::optional<ErrorExpr> ErrorWalk::leastNorm(dnf::ReduceOp op, Term x) {
+std::optional<ErrorExpr> ErrorWalk::leastNorm(dnf::ReduceOp op, Closure x) {
   Value index = op.getBody().getArgument(0);
-  if (cast<dnf::YieldOp>(op.getBody().front().getTerminator()).getPresent())
+  if (getYield(op.getBody()).getPresent())
     return std::nullopt;
   x = resolveMagnitude(std::move(x));
   Operation *value = x.value.getDefiningOp();
   if (!value)
     return std::nullopt;
-  auto operand = [&](unsigned k) { return Term{value->getOperand(k), x.environment}; };
+  auto operand = [&](unsigned k) { return Closure{value->getOperand(k), x.environment}; };
   if (auto psi = dyn_cast<dnf::PsiOp>(value)) {
     // A part of the axis may have a smaller norm.
     auto shape = cast<ArrayType>(psi.getArray().getType()).getShape();
@@ -138,7 +132,7 @@ std::optional<ErrorExpr> ErrorWalk::leastNorm(dnf::ReduceOp op, Term x) {
 }
 
 std::optional<ErrorExpr> ErrorWalk::leastOfMagnitudes(dnf::ReduceOp op, Value term) {
-  Term resolved = resolve({term, nullptr});
+  Closure resolved = resolve({term, nullptr});
   return isa_and_nonnull<math::AbsFOp>(resolved.value.getDefiningOp()) ? leastNorm(op, resolved) : std::nullopt;
 }
 
@@ -152,12 +146,12 @@ std::optional<ErrorExpr> ErrorWalk::leastOfSum(dnf::ReduceOp op, Value term) {
 
 /// Lemma E10: returns a bound on the norm of the terms x_j over the range of j. Adds to `rests` the
 /// facts and requirements of the bound.
-std::optional<ErrorExpr> ErrorWalk::norm(Term term, Value index, Norm kind, ErrorValue &rests) {
+std::optional<ErrorExpr> ErrorWalk::norm(Closure term, Value index, Norm kind, ErrorValue &rests) {
   term = resolve(term);
   Operation *op = term.value.getDefiningOp();
   if (!op)
     return std::nullopt;
-  auto operand = [&](unsigned k) { return Term{op->getOperand(k), term.environment}; };
+  auto operand = [&](unsigned k) { return Closure{op->getOperand(k), term.environment}; };
   if (auto psi = dyn_cast<dnf::PsiOp>(op))
     return normOfElement(psi, term, index, kind);
   if (isa<arith::NegFOp, math::AbsFOp>(op))
@@ -165,7 +159,7 @@ std::optional<ErrorExpr> ErrorWalk::norm(Term term, Value index, Norm kind, Erro
   if (isa<arith::DivFOp, arith::MulFOp>(op))
     if (auto found = findQuotient(term, {index});
         found && found->norm != Norm::MaxAbs && !dependsOn(found->reduction, index)) {
-      require(rests, {op, found->reduction, found->place});
+      rests.requirements.push_back({op, found->reduction, found->place});
       if (found->norm == Norm::MaxL2 && kind == Norm::MaxL1) // Cauchy and Schwarz
         return pool.sqrt(extentOf(found->reduction.value.getDefiningOp<dnf::ReduceOp>().getExtent())) * found->scale;
       return found->scale; // ‖x‖₂ ≤ ‖x‖₁
@@ -198,9 +192,9 @@ std::optional<ErrorExpr> ErrorWalk::norm(Term term, Value index, Norm kind, Erro
 // Elements divided by their norm
 //===----------------------------------------------------------------------===//
 
-std::optional<Term> ErrorWalk::findSquared(const Term &square) {
+std::optional<Closure> ErrorWalk::findSquared(const Closure &square) {
   Operation *op = square.value.getDefiningOp();
-  auto operand = [&](unsigned k) { return Term{op->getOperand(k), square.environment}; };
+  auto operand = [&](unsigned k) { return Closure{op->getOperand(k), square.environment}; };
   bool isSquare = isa_and_nonnull<math::PowFOp>(op)
                       ? of(op->getOperand(1)).constant == 2.0
                       : isa_and_nonnull<arith::MulFOp>(op) && areEqual(operand(0), operand(1)); // not |x|·x
@@ -208,22 +202,22 @@ std::optional<Term> ErrorWalk::findSquared(const Term &square) {
 }
 
 /// Returns the norm that a reduction computes, or whose square it computes.
-std::optional<ErrorWalk::Normalised> ErrorWalk::findNormIn(const Term &x, const Term &whole, bool isSquared,
+std::optional<ErrorWalk::Normalised> ErrorWalk::findNormIn(const Closure &x, const Closure &whole, bool isSquared,
                                                            const std::set<Value, ValueLess> &candidates) {
   auto reduce = whole.value.getDefiningOp<dnf::ReduceOp>();
   bool isSum = reduce.getMonoid() == Monoid::add;
   if (!isSum && reduce.getMonoid() != Monoid::max)
     return std::nullopt;
-  Value yielded = cast<dnf::YieldOp>(reduce.getBody().front().getTerminator()).getValue();
-  Term own = resolveMagnitude(x);
+  Value yielded = getYield(reduce.getBody()).getValue();
+  Closure own = resolveMagnitude(x);
   for (Value index : candidates) {
-    Term place{index, nullptr};
-    Term body = resolve({yielded, bindIndex(whole.environment, reduce.getBody().getArgument(0), place)});
+    Closure place{index, nullptr};
+    Closure body = resolve({yielded, bindIndex(whole.environment, reduce.getBody().getArgument(0), place)});
     Operation *op = body.value.getDefiningOp();
     bool isSize = isa_and_nonnull<math::AbsFOp>(op) || of(yielded).nonnegative;
-    std::optional<Term> element = isSquared ? findSquared(body)
-                                  : isSize  ? std::optional(resolveMagnitude(body))
-                                            : std::nullopt;
+    std::optional<Closure> element = isSquared ? findSquared(body)
+                                     : isSize  ? std::optional(resolveMagnitude(body))
+                                               : std::nullopt;
     if (element && areEqual(own, *element))
       return Normalised{!isSum ? Norm::MaxAbs : isSquared ? Norm::MaxL2 : Norm::MaxL1, ErrorExpr(1), whole, place};
   }
@@ -231,7 +225,7 @@ std::optional<ErrorWalk::Normalised> ErrorWalk::findNormIn(const Term &x, const 
 }
 
 /// Lemma E12: finds a norm of x such that y, or its root, is at least the norm divided by `scale`.
-std::optional<ErrorWalk::Normalised> ErrorWalk::findNorm(const Term &x, Term y, bool isSquared,
+std::optional<ErrorWalk::Normalised> ErrorWalk::findNorm(const Closure &x, Closure y, bool isSquared,
                                                          const std::set<Value, ValueLess> &candidates) {
   y = resolve(std::move(y));
   Operation *op = y.value.getDefiningOp();
@@ -239,7 +233,7 @@ std::optional<ErrorWalk::Normalised> ErrorWalk::findNorm(const Term &x, Term y, 
     return std::nullopt;
   if (isa<dnf::ReduceOp>(op))
     return findNormIn(x, y, isSquared, candidates);
-  auto operand = [&](unsigned k) { return Term{op->getOperand(k), y.environment}; };
+  auto operand = [&](unsigned k) { return Closure{op->getOperand(k), y.environment}; };
   auto isNonnegative = [&](unsigned k) { return of(op->getOperand(k)).nonnegative; };
   auto within = [&](unsigned k, const ErrorExpr &factor) {
     auto found = findNorm(x, operand(k), isSquared, candidates);
@@ -270,7 +264,7 @@ std::optional<ErrorWalk::Normalised> ErrorWalk::findNorm(const Term &x, Term y, 
 }
 
 /// Bounds x/y, or x over the root of y. Factors of x multiply the bound of the remaining ones.
-std::optional<ErrorWalk::Normalised> ErrorWalk::findOver(Term x, const Term &y, bool isRoot,
+std::optional<ErrorWalk::Normalised> ErrorWalk::findOver(Closure x, const Closure &y, bool isRoot,
                                                          const std::set<Value, ValueLess> &candidates) {
   if (auto found = findNorm(x, y, /*isSquared=*/isRoot, candidates)) {
     if (isRoot)
@@ -281,7 +275,7 @@ std::optional<ErrorWalk::Normalised> ErrorWalk::findOver(Term x, const Term &y, 
   Operation *op = x.value.getDefiningOp();
   if (!isa_and_nonnull<arith::MulFOp>(op))
     return std::nullopt;
-  auto operand = [&](unsigned k) { return Term{op->getOperand(k), x.environment}; };
+  auto operand = [&](unsigned k) { return Closure{op->getOperand(k), x.environment}; };
   for (unsigned k : {0u, 1u})
     if (ErrorExpr other = magnitude(operand(1 - k)); !other.isUnknown())
       if (auto found = findOver(operand(k), y, isRoot, candidates)) {
@@ -292,23 +286,24 @@ std::optional<ErrorWalk::Normalised> ErrorWalk::findOver(Term x, const Term &y, 
 }
 
 /// Bounds a quotient x/y, x·(c/y) or x·y^(−1/2) by the norm in y.
-std::optional<ErrorWalk::Normalised> ErrorWalk::findQuotient(const Term &term,
+std::optional<ErrorWalk::Normalised> ErrorWalk::findQuotient(const Closure &term,
                                                              const std::set<Value, ValueLess> &candidates) {
   Operation *op = term.value.getDefiningOp();
   if (context.banned.count(op))
     return std::nullopt;
-  auto operand = [&](unsigned k) { return Term{op->getOperand(k), term.environment}; };
+  auto operand = [&](unsigned k) { return Closure{op->getOperand(k), term.environment}; };
   if (isa<arith::DivFOp>(op))
     return findOver(operand(0), operand(1), /*isRoot=*/false, candidates);
   for (unsigned k : {0u, 1u}) {
-    Term factor = resolve(operand(k));
+    Closure factor = resolve(operand(k));
     Operation *inverse = factor.value.getDefiningOp();
     if (isa_and_nonnull<math::RsqrtOp>(inverse)) {
       if (auto found = findOver(operand(1 - k), {inverse->getOperand(0), factor.environment},
                                 /*isRoot=*/true, candidates))
         return found;
     } else if (isa_and_nonnull<arith::DivFOp>(inverse)) {
-      Term numerator{inverse->getOperand(0), factor.environment}, divisor{inverse->getOperand(1), factor.environment};
+      Closure numerator{inverse->getOperand(0), factor.environment},
+          divisor{inverse->getOperand(1), factor.environment};
       auto found = findOver(operand(1 - k), divisor, /*isRoot=*/false, candidates);
       if (found && !magnitude(numerator).isUnknown()) {
         found->scale = found->scale * magnitude(numerator);

@@ -38,11 +38,7 @@ ErrorValue ErrorWalk::leave(ErrorValue x, Value index, StringRef extent, Value c
   auto to = [&](Value other) -> std::optional<Value> {
     return other == index ? std::nullopt : std::optional<Value>(other);
   };
-  for (ErrorExpr *e : {&x.relative, &x.absolute, &x.magnitude, &x.least})
-    *e = substituteIndices(*e, to);
-  if (x.distance)
-    x.distance = substituteIndices(*x.distance, to);
-  substituteFacts(x, to);
+  substituteIndices(x, to);
   for (auto &[key, shared] : x.shared)
     shared.bound = substituteIndices(shared.bound, to);
   x.indices.erase(index);
@@ -50,7 +46,7 @@ ErrorValue ErrorWalk::leave(ErrorValue x, Value index, StringRef extent, Value c
 }
 
 ErrorValue ErrorWalk::reduce(dnf::ReduceOp op, bool isShallow) {
-  auto yield = cast<dnf::YieldOp>(op.getBody().front().getTerminator());
+  auto yield = getYield(op.getBody());
   Value index = op.getBody().getArgument(0), term = yield.getValue();
   std::string what = context.describe(op.getResult());
   ErrorValue result;
@@ -103,11 +99,8 @@ ErrorValue ErrorWalk::reduce(dnf::ReduceOp op, bool isShallow) {
 /// Lemma E9.
 ErrorValue ErrorWalk::plainSum(dnf::ReduceOp op, Value term, bool isShallow) {
   ErrorValue x = of(term);
-  if (isShallow && !x.tight) {
-    bool nonnegative = x.nonnegative;
+  if (isShallow && !x.tight)
     x = rules.toAbsolute(std::move(x));
-    x.nonnegative = nonnegative;
-  }
   Value index = op.getBody().getArgument(0);
   ErrorExpr extent = extentOf(op.getExtent());
   if (!x.exponential)
@@ -152,44 +145,44 @@ ErrorExpr ErrorWalk::flushedFactors(Value value, std::set<unsigned> &facts) {
 
 /// Returns an upper bound on the operand's magnitude, whether or not factors and divisors free of
 /// `index` are hoisted out of the sum (R1).
-ErrorExpr ErrorWalk::largestInFront(Value value, Value index) {
+ErrorExpr ErrorWalk::largestIfHoisted(Value value, Value index) {
   Operation *op = value.getDefiningOp();
   ErrorExpr own = of(value).magnitude;
   bool isQuotient = isa_and_nonnull<arith::DivFOp>(op);
   if (!isQuotient && !isa_and_nonnull<arith::MulFOp>(op))
     return own;
-  auto inFront = [&](unsigned k) { return largestInFront(op->getOperand(k), index); };
+  auto ofFactor = [&](unsigned k) { return largestIfHoisted(op->getOperand(k), index); };
   auto canLeave = [&](unsigned k) { return !dependsOn({op->getOperand(k), nullptr}, index); };
   ErrorExpr most = own;
   if (!isQuotient) {
-    ErrorExpr second = inFront(1), first = inFront(0);
+    ErrorExpr second = ofFactor(1), first = ofFactor(0);
     most = pool.max(own, first * second);
   }
   if (canLeave(1))
-    most = pool.max(most, inFront(0));
-  return !isQuotient && canLeave(0) ? pool.max(most, inFront(1)) : most;
+    most = pool.max(most, ofFactor(0));
+  return !isQuotient && canLeave(0) ? pool.max(most, ofFactor(1)) : most;
 }
 
 /// Multiplies an absolute error of an operand by the factors that are applied after the sum. For a
 /// divisor without a lower bound, underflow is assumed to be negligible.
-ErrorExpr ErrorWalk::timesBehind(const ErrorExpr &amount, Value value, Value index, std::set<unsigned> &facts) {
+ErrorExpr ErrorWalk::timesHoisted(const ErrorExpr &amount, Value value, Value index, std::set<unsigned> &facts) {
   Operation *op = value.getDefiningOp();
   bool isQuotient = isa_and_nonnull<arith::DivFOp>(op);
   if (!isQuotient && !isa_and_nonnull<arith::MulFOp>(op))
     return amount;
-  auto behind = [&](const ErrorExpr &of, unsigned k) { return timesBehind(of, op->getOperand(k), index, facts); };
+  auto hoisted = [&](const ErrorExpr &of, unsigned k) { return timesHoisted(of, op->getOperand(k), index, facts); };
   auto canLeave = [&](unsigned k) { return !dependsOn({op->getOperand(k), nullptr}, index); };
-  ErrorExpr inner = behind(amount, 0);
+  ErrorExpr inner = hoisted(amount, 0);
   if (isQuotient)
     return canLeave(1) ? pool.max(inner, rules.quotient(inner, of(op->getOperand(1)).least,
                                                         context.describe(op->getOperand(1)), facts))
                        : inner;
-  ErrorExpr most = behind(inner, 1);
+  ErrorExpr most = hoisted(inner, 1);
   if (canLeave(1))
     most = pool.max(most, of(op->getOperand(1)).magnitude * inner);
   if (!canLeave(0))
     return most;
-  ErrorExpr second = behind(amount, 1);
+  ErrorExpr second = hoisted(amount, 1);
   return pool.max(most, of(op->getOperand(0)).magnitude * second);
 }
 
@@ -198,16 +191,16 @@ ErrorValue ErrorWalk::roundOperand(unsigned number, Value value, Value index, Er
   const ContractionOperand &operand = context.operands[number];
   auto parameter = [&](unsigned k) { return context.pool.parameter(operand.parameter + k, operand.name); };
   // An invariant factor may be applied after the sum; then the remaining factors are rounded.
-  ErrorExpr largest = operand.isComputed ? largestInFront(value, index) : x.magnitude;
-  auto behind = [&](const ErrorExpr &amount) {
-    return operand.isComputed ? timesBehind(amount, value, index, x.facts) : amount;
+  ErrorExpr largest = operand.isComputed ? largestIfHoisted(value, index) : x.magnitude;
+  auto hoisted = [&](const ErrorExpr &amount) {
+    return operand.isComputed ? timesHoisted(amount, value, index, x.facts) : amount;
   };
   x.facts.insert(rules.fact({"", largest, 0, number}));
   x.relative += parameter(0);
   // The largest magnitude of the row includes the invariant factors of the row.
   x.absolute += parameter(1) * (x.magnitude + x.absolute);
-  rules.addAbsolute(x, behind(parameter(2)));
-  rules.addAbsolute(x, behind(parameter(3) * pool.tiny()));
+  rules.addAbsolute(x, hoisted(parameter(2)));
+  rules.addAbsolute(x, hoisted(parameter(3) * pool.tiny()));
   if (operand.isComputed && !context.isDouble)
     rules.addAbsolute(x, flushedFactors(value, x.facts));
   x.distance.reset();
@@ -245,8 +238,8 @@ ErrorValue ErrorWalk::contraction(dnf::ReduceOp op, Operation *product, bool isS
   result.relative = x.relative + y.relative + sumRounding(op.getExtent()) + rules.arithmetic + accumulated;
   ErrorExpr ofBoth = extent * x.absolute * y.absolute, ofY = sumX * y.absolute;
   result.absolute = x.absolute * sumY + ofY + ofBoth;
-  rules.addAbsolute(result, extent * timesBehind(timesBehind(pool.tiny(), multiplied[0], index, rests.facts),
-                                                 multiplied[1], index, rests.facts));
+  rules.addAbsolute(result, extent * timesHoisted(timesHoisted(pool.tiny(), multiplied[0], index, rests.facts),
+                                                  multiplied[1], index, rests.facts));
   result.distance.reset();
   result.constant.reset();
   // For stochastic weights, the 1-norm is known directly and does not follow from the 2-norm.
@@ -274,7 +267,7 @@ ErrorValue ErrorWalk::contraction(dnf::ReduceOp op, Operation *product, bool isS
   rules.limitMagnitude(result);
   // The sum before its invariant factors and divisors are applied.
   ErrorValue front;
-  ErrorExpr fronts[] = {largestInFront(multiplied[0], index), largestInFront(multiplied[1], index)};
+  ErrorExpr fronts[] = {largestIfHoisted(multiplied[0], index), largestIfHoisted(multiplied[1], index)};
   if (!(fronts[0] == x.magnitude && fronts[1] == y.magnitude)) {
     front.magnitude = extent * fronts[0] * fronts[1];
     rules.limitMagnitude(front);
@@ -284,7 +277,7 @@ ErrorValue ErrorWalk::contraction(dnf::ReduceOp op, Operation *product, bool isS
 }
 
 ErrorValue ErrorWalk::output(dnf::OutputOp op, bool isShallow) {
-  auto yield = cast<dnf::YieldOp>(op.getBody().front().getTerminator());
+  auto yield = getYield(op.getBody());
   ErrorValue x = isShallow ? shallow(yield.getValue()) : of(yield.getValue());
   if (yield.getPresent()) {
     const ErrorValue &condition = of(yield.getPresent());

@@ -3,7 +3,7 @@
 // Every rule names the lemma of docs/Accuracy/Bounds.md that it implements.
 //
 //===----------------------------------------------------------------------===//
-#include "lib/Accuracy/Bounds/RoundingErrorShared.h"
+#include "lib/Accuracy/Bounds/RoundingErrorRules.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cmath>
 
@@ -17,6 +17,24 @@ static constexpr double kAbsorbed = 0x1p-40;
 //===----------------------------------------------------------------------===//
 // Forms of an error
 //===----------------------------------------------------------------------===//
+
+void moa::combineShared(std::map<std::string, SharedError> &into, const std::map<std::string, SharedError> &from,
+                        double factor) {
+  for (const auto &[key, shared] : from) {
+    auto [it, isNew] = into.emplace(key, shared);
+    it->second.coefficient = (isNew ? 0 : it->second.coefficient) + factor * shared.coefficient;
+    if (it->second.coefficient == 0)
+      into.erase(it);
+  }
+}
+
+bool moa::haveSameShared(const ErrorValue &x, const ErrorValue &y) {
+  return x.exponential == y.exponential && x.shared.size() == y.shared.size() &&
+         llvm::all_of(llvm::zip(x.shared, y.shared), [](const auto &pair) {
+           const auto &[a, b] = pair;
+           return a.first == b.first && a.second.coefficient == b.second.coefficient;
+         });
+}
 
 void ErrorRules::merge(ErrorValue &into, const ErrorValue &from) {
   into.indices.insert(from.indices.begin(), from.indices.end());
@@ -102,6 +120,11 @@ ErrorExpr ErrorRules::distance(const ErrorValue &value) {
   return x.distance ? pool.min(*x.distance, bound) : bound;
 }
 
+ErrorExpr ErrorRules::distanceWithoutShared(ErrorValue x) {
+  x.shared.clear();
+  return distance(x);
+}
+
 ErrorValue ErrorRules::toAbsolute(ErrorValue x) {
   ErrorExpr bound = distance(x);
   x = collapse(std::move(x));
@@ -117,7 +140,6 @@ ErrorValue ErrorRules::makeShared(ErrorValue x, Operation *origin, const std::st
   shared.coefficient = 1;
   shared.bound = absorb(distance(x), x.facts);
   shared.origin = origin;
-  shared.indices.assign(x.indices.begin(), x.indices.end());
   x.relative = x.absolute = ErrorExpr();
   x.distance.reset();
   x.exponential = false;
@@ -211,6 +233,10 @@ ErrorExpr ErrorRules::absorb(const ErrorExpr &e, std::set<unsigned> &rests) {
   return rest + ErrorExpr(kAbsorbed);
 }
 
+ErrorExpr ErrorRules::reciprocal(const ErrorExpr &least, const std::string &what) {
+  return least.isZero() ? pool.unknown("nothing keeps " + what + " away from 0") : pool.recip(least);
+}
+
 /// Returns x / least, where x bounds an error. Without a lower bound on the divisor, terms of
 /// underflow are dropped with an assumption, and all other terms become ∞.
 ErrorExpr ErrorRules::quotient(const ErrorExpr &x, const ErrorExpr &least, const std::string &what,
@@ -224,18 +250,13 @@ ErrorExpr ErrorRules::quotient(const ErrorExpr &x, const ErrorExpr &least, const
     rests.insert(fact({"underflow is negligible compared to " + what, std::nullopt, 0}));
   if (rest.isZero())
     return rest;
-  return rest * pool.unknown("nothing keeps " + what + " away from 0");
+  return rest * reciprocal(least, what);
 }
 
 /// Lemma E5: r·x + β = r·(1 + β/(r·x))·x, and −ln(1 − z) ≤ 1.3863·z for z ≤ 1/2.
 ErrorValue ErrorRules::toRelative(ErrorValue x, const std::string &what) {
-  if (!x.tight) {
-    auto least = x.least;
-    bool nonnegative = x.nonnegative;
+  if (!x.tight)
     x = toAbsolute(std::move(x));
-    x.least = least;
-    x.nonnegative = nonnegative;
-  }
   if (!x.exponential)
     x = collapse(std::move(x));
   if (x.absolute.isZero())
@@ -273,11 +294,7 @@ ErrorValue ErrorRules::add(ErrorValue x, ErrorValue y) {
   sum.nonpositive = x.nonpositive && y.nonpositive;
   sum.tight = nonnegative && x.tight && y.tight;
   if (!x.exponential && !nonnegative) {
-    auto own = [&](ErrorValue value) {
-      value.shared.clear();
-      return distance(value);
-    };
-    ErrorExpr ofY = own(y), ofX = own(x);
+    ErrorExpr ofY = distanceWithoutShared(y), ofX = distanceWithoutShared(x);
     sum.distance = ofX + ofY;
   }
   sum.shared = x.shared;
@@ -348,12 +365,7 @@ ErrorValue ErrorRules::divide(ErrorValue x, ErrorValue y, const std::string &wha
   merge(result, x);
   merge(result, y);
   result.absolute = quotient(x.absolute, y.least, what, result.facts);
-  if (bound)
-    result.magnitude = *bound;
-  else if (y.least.isZero())
-    result.magnitude = x.magnitude * pool.unknown("nothing keeps " + what + " away from 0");
-  else
-    result.magnitude = x.magnitude * pool.recip(y.least);
+  result.magnitude = bound ? *bound : x.magnitude * reciprocal(y.least, what);
   if (y.isExact() && x.distance && !y.least.isZero())
     result.distance = *x.distance * pool.recip(y.least);
   result.tight = x.tight;
@@ -361,7 +373,7 @@ ErrorValue ErrorRules::divide(ErrorValue x, ErrorValue y, const std::string &wha
   result.nonpositive = x.nonpositive && y.nonnegative;
   // The reciprocal must be finite.
   ErrorValue inverse;
-  inverse.magnitude = y.least.isZero() ? pool.unknown("nothing keeps " + what + " away from 0") : pool.recip(y.least);
+  inverse.magnitude = reciprocal(y.least, what);
   limitMagnitude(inverse);
   result.facts.insert(inverse.facts.begin(), inverse.facts.end());
   return rounded(std::move(result), ErrorExpr(4) * arithmetic);

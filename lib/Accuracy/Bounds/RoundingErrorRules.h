@@ -45,6 +45,11 @@ struct ErrorValue {
   bool isExact() const { return relative.isZero() && absolute.isZero() && shared.empty(); }
 };
 
+/// Adds factor times the shared errors of `from`; errors with the coefficient 0 are removed.
+void combineShared(std::map<std::string, SharedError> &into, const std::map<std::string, SharedError> &from,
+                   double factor);
+bool haveSameShared(const ErrorValue &x, const ErrorValue &y);
+
 /// A condition `value` ≤ limit, which evaluation checks, or an assumption without a value. For a
 /// contraction operand, the value is its magnitude and the limit that of its format.
 struct ErrorFact {
@@ -60,7 +65,7 @@ struct ErrorFact {
 /// The transfer functions. Each takes values by copy and returns the value of the operation.
 class ErrorRules {
 public:
-  ErrorRules(ErrorExprPool &pool, const RoundingModel &model) : pool(pool), model(model) {}
+  explicit ErrorRules(ErrorExprPool &pool) : pool(pool) {}
 
   ErrorValue exact(const ErrorExpr &magnitude) const;
   ErrorValue constant(double value) const;
@@ -72,7 +77,7 @@ public:
   ErrorValue divide(ErrorValue x, ErrorValue y, const std::string &what,
                     const std::optional<ErrorExpr> &bound = std::nullopt);
   ErrorValue absolute(ErrorValue x);
-  ErrorValue exponential(ErrorValue x, double base, const ErrorExpr &repairs, const std::string &what);
+  ErrorValue exponential(ErrorValue x, double base, const ErrorExpr &rescales, const std::string &what);
   ErrorValue logarithm(ErrorValue x, double factor, const std::string &what);
   ErrorValue squareRoot(ErrorValue x, const std::string &what);
   ErrorValue reciprocalRoot(ErrorValue x, const std::string &what);
@@ -91,7 +96,7 @@ public:
 
   /// Adds one rounding by the given bound on |ln|, and underflow.
   ErrorValue rounded(ErrorValue x, const ErrorExpr &rounding);
-  /// Converts all errors to an absolute one, without shared errors.
+  /// Converts all errors to an absolute one, without shared errors. Keeps the magnitudes and the sign of x.
   ErrorValue toAbsolute(ErrorValue x);
   /// Converts the shared errors to relative or absolute ones.
   ErrorValue collapse(ErrorValue x);
@@ -100,7 +105,7 @@ public:
   ErrorExpr quotient(const ErrorExpr &x, const ErrorExpr &least, const std::string &what, std::set<unsigned> &rests);
   /// Returns a bound on |x̂ − x| over all indices.
   ErrorExpr distance(const ErrorValue &x);
-  /// Makes the error of x a shared error ε with the coefficient 1.
+  /// Makes the error of x a shared error ε with the coefficient 1, and without indices.
   ErrorValue makeShared(ErrorValue x, mlir::Operation *origin, const std::string &key);
   /// Adds the indices, facts and requirements of `from`.
   static void merge(ErrorValue &into, const ErrorValue &from);
@@ -112,10 +117,12 @@ public:
   double tinyValue = 0x1p-126, overflow = 0x1p127;
   std::vector<ErrorFact> facts;
   ErrorExprPool &pool;
-  const RoundingModel &model;
 
 private:
   ErrorExpr width(const ErrorValue &x) const;
+  ErrorExpr distanceWithoutShared(ErrorValue x);
+  /// Returns 1 / least, which is unknown if least is 0.
+  ErrorExpr reciprocal(const ErrorExpr &least, const std::string &what);
   /// Converts the error of a divisor or of the argument of a logarithm to a relative one.
   ErrorValue toRelative(ErrorValue x, const std::string &what);
   ErrorExpr absorb(const ErrorExpr &e, std::set<unsigned> &rests);

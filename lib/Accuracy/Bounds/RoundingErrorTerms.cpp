@@ -8,9 +8,9 @@ using namespace moa;
 
 /// The place of a value in a block `outer` that contains it: the op in that block, or null for an
 /// argument of the block; true if the value is inside that op; the number of the value or region.
-using Place = std::tuple<Operation *, bool, unsigned>;
+using TextPlace = std::tuple<Operation *, bool, unsigned>;
 
-static Place getPlace(Value value, Block *outer) {
+static TextPlace getPlace(Value value, Block *outer) {
   Block *own = value.getParentBlock();
   if (own == outer) {
     if (auto argument = dyn_cast<BlockArgument>(value))
@@ -37,26 +37,28 @@ bool moa::comesBefore(Value a, Value b) {
   return std::pair(isInsideA, numberA) < std::pair(isInsideB, numberB);
 }
 
+dnf::YieldOp moa::getYield(Region &body) { return cast<dnf::YieldOp>(body.front().getTerminator()); }
+
 dnf::LetOp moa::getLet(dnf::ApplyOp apply) {
   return SymbolTable::lookupNearestSymbolFrom<dnf::LetOp>(apply, apply.getLetAttr());
 }
 
-std::shared_ptr<const TermEnvironment> moa::enterLet(dnf::ApplyOp apply, const Term &term) {
-  auto environment = std::make_shared<TermEnvironment>();
+std::shared_ptr<const Environment> moa::enterLet(dnf::ApplyOp apply, const Closure &term) {
+  auto environment = std::make_shared<Environment>();
   for (auto [index, operand] : llvm::zip(getLet(apply).getBody().getArguments(), apply.getIndices()))
     environment->indices[index] = {operand, term.environment};
   return environment;
 }
 
-std::shared_ptr<const TermEnvironment> moa::bindIndex(std::shared_ptr<const TermEnvironment> environment, Value index,
-                                                      Term term) {
-  auto inner = std::make_shared<TermEnvironment>();
+std::shared_ptr<const Environment> moa::bindIndex(std::shared_ptr<const Environment> environment, Value index,
+                                                  Closure term) {
+  auto inner = std::make_shared<Environment>();
   inner->indices[index] = std::move(term);
   inner->outer = std::move(environment);
   return inner;
 }
 
-static const Term *lookup(const TermEnvironment *environment, Value index) {
+static const Closure *lookup(const Environment *environment, Value index) {
   for (; environment; environment = environment->outer.get()) {
     auto it = environment->indices.find(index);
     if (it != environment->indices.end())
@@ -65,18 +67,16 @@ static const Term *lookup(const TermEnvironment *environment, Value index) {
   return nullptr;
 }
 
-static Value getYielded(Region &body) { return cast<dnf::YieldOp>(body.front().getTerminator()).getValue(); }
-
-Term moa::resolve(Term term) {
+Closure moa::resolve(Closure term) {
   while (true) {
     Operation *op = term.value.getDefiningOp();
     if (!op) {
-      const Term *other = lookup(term.environment.get(), term.value);
+      const Closure *other = lookup(term.environment.get(), term.value);
       if (!other)
         return {term.value, nullptr};
-      term = Term(*other);
+      term = Closure(*other);
     } else if (auto apply = dyn_cast<dnf::ApplyOp>(op)) {
-      term = {getYielded(getLet(apply).getBody()), enterLet(apply, term)};
+      term = {getYield(getLet(apply).getBody()).getValue(), enterLet(apply, term)};
     } else if (isa<arith::ExtFOp>(op)) {
       term.value = op->getOperand(0);
     } else {
@@ -86,9 +86,9 @@ Term moa::resolve(Term term) {
 }
 
 namespace {
-class Comparison {
+class ClosureComparison {
 public:
-  bool equal(Term a, Term b) {
+  bool equal(Closure a, Closure b) {
     if (++steps > kMaxSteps)
       return false;
     // Applications of the same let at equal indices are equal.
@@ -110,25 +110,25 @@ public:
 private:
   static constexpr unsigned kMaxSteps = 4096;
 
-  bool equalOperands(Operation *x, Operation *y, const Term &a, const Term &b) {
+  bool equalOperands(Operation *x, Operation *y, const Closure &a, const Closure &b) {
     for (auto [left, right] : llvm::zip(x->getOperands(), y->getOperands()))
       if (!equal({left, a.environment}, {right, b.environment}))
         return false;
     return true;
   }
-  bool areSameApplications(const Term &a, const Term &b) {
+  bool areSameApplications(const Closure &a, const Closure &b) {
     auto x = a.value.getDefiningOp<dnf::ApplyOp>();
     auto y = b.value.getDefiningOp<dnf::ApplyOp>();
     return x && y && x.getLetAttr() == y.getLetAttr() && equalOperands(x, y, a, b);
   }
-  bool equalReductions(dnf::ReduceOp x, dnf::ReduceOp y, const Term &a, const Term &b) {
+  bool equalReductions(dnf::ReduceOp x, dnf::ReduceOp y, const Closure &a, const Closure &b) {
     if (x.getMonoid() != y.getMonoid() || x.getExtent() != y.getExtent() ||
         x.getFunctionAttr() != y.getFunctionAttr() || x.getOperandTypeAttr() != y.getOperandTypeAttr())
       return false;
     Value index = x.getBody().getArgument(0);
     auto inner = bindIndex(b.environment, y.getBody().getArgument(0), {index, nullptr});
-    auto left = cast<dnf::YieldOp>(x.getBody().front().getTerminator());
-    auto right = cast<dnf::YieldOp>(y.getBody().front().getTerminator());
+    auto left = getYield(x.getBody());
+    auto right = getYield(y.getBody());
     if (bool(left.getPresent()) != bool(right.getPresent()))
       return false;
     return equal({left.getValue(), a.environment}, {right.getValue(), inner}) &&
@@ -138,24 +138,24 @@ private:
 };
 } // namespace
 
-bool moa::areEqual(const Term &a, const Term &b) { return Comparison().equal(a, b); }
+bool moa::areEqual(const Closure &a, const Closure &b) { return ClosureComparison().equal(a, b); }
 
-static std::shared_ptr<const TermEnvironment> rebase(const std::shared_ptr<const TermEnvironment> &inner,
-                                                     const std::shared_ptr<const TermEnvironment> &outer) {
+static std::shared_ptr<const Environment> rebase(const std::shared_ptr<const Environment> &inner,
+                                                 const std::shared_ptr<const Environment> &outer) {
   if (!inner)
     return outer;
-  auto copy = std::make_shared<TermEnvironment>();
+  auto copy = std::make_shared<Environment>();
   for (const auto &[index, term] : inner->indices)
     copy->indices[index] = {term.value, rebase(term.environment, outer)};
   copy->outer = rebase(inner->outer, outer);
   return copy;
 }
 
-Term moa::rebase(const Term &term, std::shared_ptr<const TermEnvironment> environment) {
+Closure moa::rebase(const Closure &term, std::shared_ptr<const Environment> environment) {
   return {term.value, ::rebase(term.environment, environment)};
 }
 
-static void collectConjuncts(const Term &condition, SmallVectorImpl<Term> &conjuncts) {
+static void collectConjuncts(const Closure &condition, SmallVectorImpl<Closure> &conjuncts) {
   conjuncts.push_back(condition);
   if (auto both = condition.value.getDefiningOp<arith::AndIOp>()) {
     conjuncts.pop_back();
@@ -164,39 +164,39 @@ static void collectConjuncts(const Term &condition, SmallVectorImpl<Term> &conju
   }
 }
 
-bool moa::implies(const Term &a, const Term &b) {
+bool moa::implies(const Closure &a, const Closure &b) {
   if (!b.value)
     return true;
   if (!a.value)
     return false;
-  SmallVector<Term> known, wanted;
+  SmallVector<Closure> known, wanted;
   collectConjuncts(a, known);
   collectConjuncts(b, wanted);
-  return llvm::all_of(wanted, [&](const Term &part) {
-    return llvm::any_of(known, [&](const Term &other) { return areEqual(other, part); });
+  return llvm::all_of(wanted, [&](const Closure &part) {
+    return llvm::any_of(known, [&](const Closure &other) { return areEqual(other, part); });
   });
 }
 
 bool moa::isInRange(const RangeRequirement &requirement, Value condition) {
   auto reduce = requirement.reduction.value.getDefiningOp<dnf::ReduceOp>();
-  auto yield = cast<dnf::YieldOp>(reduce.getBody().front().getTerminator());
+  auto yield = getYield(reduce.getBody());
   auto environment = bindIndex(requirement.reduction.environment, reduce.getBody().getArgument(0), requirement.index);
   return implies({condition, nullptr}, {yield.getPresent(), environment});
 }
 
-Term moa::resolveMagnitude(Term term) {
+Closure moa::resolveMagnitude(Closure term) {
   for (term = resolve(std::move(term)); isa_and_nonnull<arith::NegFOp, math::AbsFOp>(term.value.getDefiningOp());
        term = resolve(std::move(term)))
     term.value = term.value.getDefiningOp()->getOperand(0);
   return term;
 }
 
-std::optional<Term> moa::findIndex(const Term &element, const Term &reduction,
-                                   const std::set<Value, ValueLess> &candidates) {
+std::optional<Closure> moa::findIndex(const Closure &element, const Closure &reduction,
+                                      const std::set<Value, ValueLess> &candidates) {
   auto reduce = reduction.value.getDefiningOp<dnf::ReduceOp>();
-  Value yielded = getYielded(reduce.getBody());
+  Value yielded = getYield(reduce.getBody()).getValue();
   for (Value index : candidates) {
-    Term term{index, nullptr};
+    Closure term{index, nullptr};
     auto environment = bindIndex(reduction.environment, reduce.getBody().getArgument(0), term);
     if (areEqual(element, {yielded, environment}))
       return term;

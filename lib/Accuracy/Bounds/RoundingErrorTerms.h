@@ -15,51 +15,52 @@ struct ValueLess {
   bool operator()(mlir::Value a, mlir::Value b) const { return comesBefore(a, b); }
 };
 
-class TermEnvironment;
+class Environment;
 /// A value of a body, with the terms substituted for the body's indices. Without an environment,
 /// indices stand for themselves.
-struct Term {
+struct Closure {
   mlir::Value value;
-  std::shared_ptr<const TermEnvironment> environment;
+  std::shared_ptr<const Environment> environment;
 };
-class TermEnvironment {
+class Environment {
 public:
-  std::map<mlir::Value, Term, ValueLess> indices;
-  std::shared_ptr<const TermEnvironment> outer; ///< for indices that are not in `indices`
+  std::map<mlir::Value, Closure, ValueLess> indices;
+  std::shared_ptr<const Environment> outer; ///< for indices that are not in `indices`
 };
 
+dnf::YieldOp getYield(mlir::Region &body);
 /// Returns the let whose body `apply` inlines.
 dnf::LetOp getLet(dnf::ApplyOp apply);
 /// Returns the environment of the let's body, given that of the apply.
-std::shared_ptr<const TermEnvironment> enterLet(dnf::ApplyOp apply, const Term &term);
+std::shared_ptr<const Environment> enterLet(dnf::ApplyOp apply, const Closure &term);
 /// Returns `environment` extended by one index.
-std::shared_ptr<const TermEnvironment> bindIndex(std::shared_ptr<const TermEnvironment> environment, mlir::Value index,
-                                                 Term term);
+std::shared_ptr<const Environment> bindIndex(std::shared_ptr<const Environment> environment, mlir::Value index,
+                                             Closure term);
 /// Returns the term after substituting indices and lets, without widening conversions.
-Term resolve(Term term);
+Closure resolve(Closure term);
 /// Returns true if both terms are structurally equal. Gives up, with false, after a number of
 /// steps.
-bool areEqual(const Term &a, const Term &b);
+bool areEqual(const Closure &a, const Closure &b);
 /// Moves the term into `environment`, in which the body is applied.
-Term rebase(const Term &term, std::shared_ptr<const TermEnvironment> environment);
+Closure rebase(const Closure &term, std::shared_ptr<const Environment> environment);
 
 /// The requirement that an index is in the range of a reduction. Relations between an element and
 /// the reduction depend on it, for example x ≤ max x and x ≤ Σ x.
 struct RangeRequirement {
   mlir::Operation *relation; ///< the operation that uses it
-  Term reduction;            ///< the dnf.reduce
-  Term index;                ///< substituted for its index
+  Closure reduction;         ///< the dnf.reduce
+  Closure index;             ///< substituted for its index
 };
 /// Returns true if `requirement` follows from the condition, which may be null.
 bool isInRange(const RangeRequirement &requirement, mlir::Value condition);
 /// Returns true if the condition of a reduction's body at an index, `a`, implies the condition `b`.
 /// A null condition always holds.
-bool implies(const Term &a, const Term &b);
+bool implies(const Closure &a, const Closure &b);
 /// Returns an index at which `element` is a term of `reduction`.
-std::optional<Term> findIndex(const Term &element, const Term &reduction,
-                              const std::set<mlir::Value, ValueLess> &candidates);
+std::optional<Closure> findIndex(const Closure &element, const Closure &reduction,
+                                 const std::set<mlir::Value, ValueLess> &candidates);
 /// As `resolve`, also without operations that change only the sign.
-Term resolveMagnitude(Term term);
+Closure resolveMagnitude(Closure term);
 
 } // namespace moa
 

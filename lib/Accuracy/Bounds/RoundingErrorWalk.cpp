@@ -25,8 +25,7 @@ ErrorValue ErrorWalk::shallow(Value value) {
   Operation *op = value.getDefiningOp();
   ErrorValue result;
   if (auto apply = dyn_cast_or_null<dnf::ApplyOp>(op))
-    result =
-        this->apply(apply, shallow(cast<dnf::YieldOp>(getLet(apply).getBody().front().getTerminator()).getValue()));
+    result = this->apply(apply, shallow(getYield(getLet(apply).getBody()).getValue()));
   else if (auto reduce = dyn_cast_or_null<dnf::ReduceOp>(op))
     result = this->reduce(reduce, true);
   else if (isa_and_nonnull<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::NegFOp>(op))
@@ -55,8 +54,7 @@ ErrorValue ErrorWalk::index(BlockArgument argument) {
 
 ErrorValue ErrorWalk::element(dnf::PsiOp op) {
   MagnitudeStatistic statistic;
-  auto array = cast<BlockArgument>(op.getArray());
-  statistic.array = cast<StringAttr>(context.kernel.getArgNames()[array.getArgNumber()]).str();
+  statistic.array = context.arrayName(op.getArray());
   ErrorValue value;
   for (Value subscript : op.getIndices()) {
     ErrorValue place = of(subscript);
@@ -93,20 +91,12 @@ ErrorValue ErrorWalk::apply(dnf::ApplyOp op, ErrorValue value) {
   });
   if (!isPlain)
     value = rules.collapse(std::move(value));
-  for (ErrorExpr *e : {&value.relative, &value.absolute, &value.magnitude, &value.least})
-    *e = substituteIndices(*e, to);
-  if (value.distance)
-    value.distance = substituteIndices(*value.distance, to);
-  substituteFacts(value, to);
+  substituteIndices(value, to);
   std::map<std::string, SharedError> shared;
   for (auto &[key, error] : value.shared) {
-    std::string name;
-    llvm::raw_string_ostream os(name);
-    os << context.originNumber(error.origin);
-    for (Value &index : error.indices) {
+    for (Value &index : error.indices)
       index = *to(index);
-      os << "," << context.indexNumber(index);
-    }
+    std::string name = context.sharedKey(error.origin, error.indices);
     error.bound = substituteIndices(error.bound, to);
     auto [it, isNew] = shared.emplace(name, error);
     if (!isNew)
@@ -139,7 +129,7 @@ ErrorValue ErrorWalk::compute(Value value) {
   if (auto psi = dyn_cast<dnf::PsiOp>(op))
     return element(psi);
   if (auto apply = dyn_cast<dnf::ApplyOp>(op))
-    return this->apply(apply, of(cast<dnf::YieldOp>(getLet(apply).getBody().front().getTerminator()).getValue()));
+    return this->apply(apply, of(getYield(getLet(apply).getBody()).getValue()));
   if (auto reduce = dyn_cast<dnf::ReduceOp>(op))
     return this->reduce(reduce, false);
   if (auto extent = dyn_cast<dnf::ExtentOp>(op)) {
@@ -234,52 +224,50 @@ ErrorValue ErrorWalk::computeInteger(Operation *op) {
 // Relations between elements and extremes
 //===----------------------------------------------------------------------===//
 
-void ErrorWalk::require(ErrorValue &x, const RangeRequirement &requirement) { x.requirements.push_back(requirement); }
-
 /// Proves x ≤ max x or min x ≤ x, which requires that x is in the range.
 bool ErrorWalk::isBelowExtreme(Value element, Value extreme, Monoid monoid, Operation *op, ErrorValue &result) {
   if (context.banned.count(op))
     return false;
-  Term whole = resolve({extreme, nullptr});
+  Closure whole = resolve({extreme, nullptr});
   auto reduce = whole.value.getDefiningOp<dnf::ReduceOp>();
   if (!reduce || reduce.getMonoid() != monoid)
     return false;
   auto place = findIndex({element, nullptr}, whole, of(element).indices);
   if (!place)
     return false;
-  require(result, {op, whole, *place});
+  result.requirements.push_back({op, whole, *place});
   return true;
 }
 
 /// Returns true if a sum of e^(x − max x) contains the term of the maximum, which is 1.
 bool ErrorWalk::holdsExtreme(dnf::ReduceOp op, Value value) {
-  Term term = resolve({value, nullptr});
+  Closure term = resolve({value, nullptr});
   Operation *exp = term.value.getDefiningOp();
   if (!isa_and_nonnull<math::ExpOp, math::Exp2Op>(exp))
     return false;
-  Term argument = resolve({exp->getOperand(0), term.environment});
+  Closure argument = resolve({exp->getOperand(0), term.environment});
   auto difference = argument.value.getDefiningOp<arith::SubFOp>();
   if (!difference)
     return false;
-  Term whole = resolve({difference.getRhs(), argument.environment});
+  Closure whole = resolve({difference.getRhs(), argument.environment});
   auto reduce = whole.value.getDefiningOp<dnf::ReduceOp>();
   if (!reduce || reduce.getMonoid() != Monoid::max || reduce.getExtent() != op.getExtent())
     return false;
   Value index = op.getBody().getArgument(0);
   if (!findIndex({difference.getLhs(), argument.environment}, whole, {index}))
     return false;
-  auto own = cast<dnf::YieldOp>(op.getBody().front().getTerminator());
-  auto other = cast<dnf::YieldOp>(reduce.getBody().front().getTerminator());
+  auto own = getYield(op.getBody());
+  auto other = getYield(reduce.getBody());
   auto environment = bindIndex(whole.environment, reduce.getBody().getArgument(0), {index, nullptr});
   return implies({other.getPresent(), environment}, {own.getPresent(), nullptr});
 }
 
 /// Keeps the error of a value used by many elements, such as a row maximum, as a shared error
 /// (Lemma E2).
-ErrorValue ErrorWalk::share(ErrorValue x, Value value, const ErrorValue &beside) {
+ErrorValue ErrorWalk::share(ErrorValue x, Value value, const ErrorValue &partner) {
   Operation *op = value.getDefiningOp();
-  if (x.isExact() || !isa_and_nonnull<dnf::ApplyOp, dnf::ReduceOp>(op) || x.indices.size() >= beside.indices.size() ||
-      !llvm::all_of(x.indices, [&](Value index) { return beside.indices.count(index); }))
+  if (x.isExact() || !isa_and_nonnull<dnf::ApplyOp, dnf::ReduceOp>(op) || x.indices.size() >= partner.indices.size() ||
+      !llvm::all_of(x.indices, [&](Value index) { return partner.indices.count(index); }))
     return x;
   Operation *origin = op;
   std::vector<Value> indices(x.indices.begin(), x.indices.end());
@@ -290,11 +278,7 @@ ErrorValue ErrorWalk::share(ErrorValue x, Value value, const ErrorValue &beside)
     origin = getLet(apply);
     indices.assign(apply.getIndices().begin(), apply.getIndices().end());
   }
-  std::string key;
-  llvm::raw_string_ostream os(key);
-  os << context.originNumber(origin);
-  for (Value index : indices)
-    os << "," << context.indexNumber(index);
+  std::string key = context.sharedKey(origin, indices);
   x = rules.makeShared(std::move(x), origin, key);
   x.shared[key].indices = indices;
   return x;
@@ -302,7 +286,7 @@ ErrorValue ErrorWalk::share(ErrorValue x, Value value, const ErrorValue &beside)
 
 /// Returns the extent of the reduction that a shared value comes from.
 static StringRef getReferenceExtent(Value value, DenseSet<Operation *> &seen) {
-  Term term = resolve({value, nullptr});
+  Closure term = resolve({value, nullptr});
   Operation *op = term.value.getDefiningOp();
   if (!op || !seen.insert(op).second)
     return {};
@@ -315,12 +299,12 @@ static StringRef getReferenceExtent(Value value, DenseSet<Operation *> &seen) {
 }
 
 /// Returns the number of rescales: the changes of a running maximum or minimum (Lemma E8).
-ErrorExpr ErrorWalk::repairs(const ErrorValue &x) {
+ErrorExpr ErrorWalk::countRescales(const ErrorValue &x) {
   ErrorExpr count;
   for (const auto &[key, shared] : x.shared) {
     Value value;
     if (auto let = dyn_cast<dnf::LetOp>(shared.origin))
-      value = cast<dnf::YieldOp>(let.getBody().front().getTerminator()).getValue();
+      value = getYield(let.getBody()).getValue();
     else
       value = shared.origin->getResult(0);
     DenseSet<Operation *> seen;
@@ -361,19 +345,14 @@ ErrorValue ErrorWalk::product(Operation *op, ErrorValue x, ErrorValue y) {
     bound = found->scale;
     // The norm bounds |x|, but x may have a larger majorant. Use absolute errors instead.
     for (ErrorValue *value : {&x, &y})
-      if (!value->tight) {
-        bool nonnegative = value->nonnegative;
-        ErrorExpr least = value->least;
+      if (!value->tight)
         *value = rules.toAbsolute(std::move(*value));
-        value->nonnegative = nonnegative;
-        value->least = least;
-      }
   }
   ErrorValue result = isa<arith::DivFOp>(op)
                           ? rules.divide(std::move(x), std::move(y), context.describe(op->getOperand(1)), bound)
                           : rules.multiply(std::move(x), std::move(y), op->getOperand(0) == op->getOperand(1), bound);
   if (found)
-    require(result, {op, found->reduction, found->place});
+    result.requirements.push_back({op, found->reduction, found->place});
   return result;
 }
 
@@ -430,7 +409,7 @@ ErrorExpr ErrorWalk::stepRounding(Value exponent, const ErrorExpr &rounding) {
       ErrorValue number = of(conversion.getIn());
       indices.insert(number.indices.begin(), number.indices.end());
     } else if (auto apply = dyn_cast<dnf::ApplyOp>(op)) {
-      visit(cast<dnf::YieldOp>(getLet(apply).getBody().front().getTerminator()).getValue());
+      visit(getYield(getLet(apply).getBody()).getValue());
     }
     llvm::for_each(op->getOperands(), visit);
   };
@@ -463,7 +442,7 @@ ErrorValue ErrorWalk::computeFunction(Operation *op) {
   StringRef name = op->getName().getStringRef();
   std::string argument = context.describe(op->getOperand(0));
   if (name == "math.exp" || name == "math.exp2") {
-    ErrorExpr count = x.exponential ? ErrorExpr() : repairs(x);
+    ErrorExpr count = x.exponential ? ErrorExpr() : countRescales(x);
     ErrorExpr steps = stepRounding(op->getOperand(0), rules.exponentialRounding);
     ErrorValue result = rules.exponential(std::move(x), name == "math.exp2" ? 2 : M_E, count, argument);
     return steps.isZero() ? result : rules.rounded(std::move(result), steps);

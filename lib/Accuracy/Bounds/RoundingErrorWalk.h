@@ -14,12 +14,18 @@ struct ErrorParameter {
 
 /// State shared by all walks over one kernel.
 struct ErrorContext {
-  ErrorContext(dnf::KernelOp kernel, const RoundingModel &model);
+  explicit ErrorContext(dnf::KernelOp kernel);
   ErrorExpr parameter(const std::string &source, double standard);
+  std::string arrayName(mlir::Value array) const;
+  std::string resultName(dnf::OutputOp op) const;
+  /// Replaces the indices of statistics by `to` of their numbers.
+  ErrorExpr replaceIndices(const ErrorExpr &e, llvm::function_ref<int(int)> to);
   /// Returns the number of an index; `indices` maps it back.
   int indexNumber(mlir::Value index);
   /// Returns the number of an operation that is the origin of shared errors.
   int originNumber(mlir::Operation *origin);
+  /// Returns the key of an error that is shared by values at these indices of its origin.
+  std::string sharedKey(mlir::Operation *origin, llvm::ArrayRef<mlir::Value> indices);
   /// Describes a value in the user's words, with the line.
   std::string describe(mlir::Value value) const;
   /// Prefixes a reason with the place of `value`.
@@ -42,7 +48,7 @@ struct ErrorContext {
   std::map<mlir::Operation *, Contraction> contractions;
   /// Operations whose relation to a reduction does not hold at every use.
   std::set<mlir::Operation *> banned;
-  bool isDouble = false;
+  bool isDouble; ///< whether the kernel computes in f64
 };
 
 /// One walk: computes the abstract values of all scalars that the outputs need.
@@ -77,50 +83,49 @@ private:
   ErrorValue contraction(dnf::ReduceOp op, mlir::Operation *product, bool isShallow);
   ErrorValue plainSum(dnf::ReduceOp op, mlir::Value term, bool isShallow);
   ErrorExpr flushedFactors(mlir::Value value, std::set<unsigned> &facts);
-  ErrorExpr largestInFront(mlir::Value value, mlir::Value index);
-  ErrorExpr timesBehind(const ErrorExpr &amount, mlir::Value value, mlir::Value index, std::set<unsigned> &facts);
+  ErrorExpr largestIfHoisted(mlir::Value value, mlir::Value index);
+  ErrorExpr timesHoisted(const ErrorExpr &amount, mlir::Value value, mlir::Value index, std::set<unsigned> &facts);
   ErrorValue roundOperand(unsigned number, mlir::Value value, mlir::Value index, ErrorValue x);
   /// Leaves the scope of an index: resolves requirements, shared errors and statistics that depend
   /// on it.
   ErrorValue leave(ErrorValue x, mlir::Value index, llvm::StringRef extent, mlir::Value condition);
-  void require(ErrorValue &x, const RangeRequirement &requirement);
-  ErrorValue share(ErrorValue x, mlir::Value value, const ErrorValue &beside);
+  ErrorValue share(ErrorValue x, mlir::Value value, const ErrorValue &partner);
   bool isBelowExtreme(mlir::Value element, mlir::Value extreme, Monoid monoid, mlir::Operation *op, ErrorValue &result);
   bool holdsExtreme(dnf::ReduceOp op, mlir::Value term);
-  ErrorExpr repairs(const ErrorValue &x);
+  ErrorExpr countRescales(const ErrorValue &x);
 
   // RoundingErrorNorms.cpp
   using Norm = MagnitudeStatistic::Kind;
-  std::optional<ErrorExpr> norm(Term term, mlir::Value index, Norm kind, ErrorValue &rests);
-  std::optional<ErrorExpr> normOfElement(dnf::PsiOp psi, const Term &term, mlir::Value index, Norm kind);
+  std::optional<ErrorExpr> norm(Closure term, mlir::Value index, Norm kind, ErrorValue &rests);
+  std::optional<ErrorExpr> normOfElement(dnf::PsiOp psi, const Closure &term, mlir::Value index, Norm kind);
   /// A relation |x| ≤ scale·y and ‖x‖ ≤ scale·y in the norm, over the indices of a reduction.
   struct Normalised {
     Norm norm; ///< MaxAbs, MaxL2 or MaxL1
     ErrorExpr scale;
-    Term reduction, place;
+    Closure reduction, place;
   };
-  std::optional<Normalised> findNorm(const Term &x, Term y, bool isSquared,
+  std::optional<Normalised> findNorm(const Closure &x, Closure y, bool isSquared,
                                      const std::set<mlir::Value, ValueLess> &candidates);
-  std::optional<Normalised> findNormIn(const Term &x, const Term &reduction, bool isSquared,
+  std::optional<Normalised> findNormIn(const Closure &x, const Closure &reduction, bool isSquared,
                                        const std::set<mlir::Value, ValueLess> &candidates);
-  std::optional<Normalised> findQuotient(const Term &term, const std::set<mlir::Value, ValueLess> &candidates);
-  std::optional<Normalised> findOver(Term x, const Term &y, bool isRoot,
+  std::optional<Normalised> findQuotient(const Closure &term, const std::set<mlir::Value, ValueLess> &candidates);
+  std::optional<Normalised> findOver(Closure x, const Closure &y, bool isRoot,
                                      const std::set<mlir::Value, ValueLess> &candidates);
   /// Return lower bounds for a reduction over terms x: the least 2-norm over its whole range, and
   /// the least 2-norm of magnitudes, whose sum is at least that.
-  std::optional<ErrorExpr> leastNorm(dnf::ReduceOp op, Term x);
+  std::optional<ErrorExpr> leastNorm(dnf::ReduceOp op, Closure x);
   std::optional<ErrorExpr> leastOfMagnitudes(dnf::ReduceOp op, mlir::Value term);
   /// Returns a lower bound on a sum of magnitudes or squares.
   std::optional<ErrorExpr> leastOfSum(dnf::ReduceOp op, mlir::Value term);
   /// Returns x, up to its sign, if the term is x²; a square is never negative.
-  std::optional<Term> findSquared(const Term &square);
-  ErrorExpr magnitude(const Term &term);
-  ErrorExpr least(const Term &term);
-  ErrorExpr atIndices(const ErrorExpr &own, const Term &term);
-  bool dependsOn(const Term &term, mlir::Value index);
-  /// Substitutes the indices in the statistics of all facts; without a new index, takes the
-  /// extreme.
-  void substituteFacts(ErrorValue &x, llvm::function_ref<std::optional<mlir::Value>(mlir::Value)> to);
+  std::optional<Closure> findSquared(const Closure &square);
+  ErrorExpr magnitude(const Closure &term);
+  ErrorExpr least(const Closure &term);
+  ErrorExpr atIndices(const ErrorExpr &own, const Closure &term);
+  bool dependsOn(const Closure &term, mlir::Value index);
+  /// Replace the indices of all statistics; an index without a replacement becomes the extreme over
+  /// its axis.
+  void substituteIndices(ErrorValue &x, llvm::function_ref<std::optional<mlir::Value>(mlir::Value)> to);
   ErrorExpr substituteIndices(const ErrorExpr &e, llvm::function_ref<std::optional<mlir::Value>(mlir::Value)> to);
   ErrorExpr sumRounding(llvm::StringRef extent);
   ErrorExpr extentOf(llvm::StringRef text);

@@ -6,7 +6,7 @@
 // operands, pick the sample, compute it by every plan, and decide.
 //
 // `Chooser` has everything that does not depend on how a plan differs from the unmodified nest.
-// `Adapter` has plans with operands in fewer bits; `KeyClasses` (Stages/LowRank.h) has one with
+// `Adapter` has plans with operands in fewer bits; `KeyClusters` (Stages/LowRank.h) has one with
 // fewer keys.
 //
 //===----------------------------------------------------------------------===//
@@ -29,11 +29,11 @@ inline constexpr int kTopOfF16 = 14;
 inline constexpr int64_t kSample = 64;
 /// The rows of a nest fall into `count` equal parts; each part gives one row of the sample, and
 /// each group of parts one more.
-struct Parts {
+struct SampleParts {
   int64_t count, perGroup;
   constexpr int64_t numGroups() const { return count / perGroup; }
 };
-inline constexpr Parts kParts{56, 7};
+inline constexpr SampleParts kParts{56, 7};
 static_assert(kParts.count + kParts.numGroups() == kSample);
 /// Keys per part of a sample's fold.
 inline constexpr int64_t kPartLength = 2048;
@@ -57,7 +57,7 @@ struct Options {
   int64_t pilot = kPilotWherePays;
   static constexpr int64_t kPilotWherePays = -1; ///< if `fewest` is 0
   /// Returns why a nest of a plan would run slowly, or an empty string. Null: plans are not tested.
-  NestTeller tellsSlow = {};
+  NestReason reasonSlow = {};
   /// Multiply-adds that take as long as moving one byte before the nest: for plans of 8 bits, of 16
   /// bits, and of sums of two floats.
   int64_t workPerByte8 = 470, workPerByte16 = 14, workPerByteSplit = 21;
@@ -71,14 +71,14 @@ struct Options {
 /// - `largest`, with `across`: the magnitude of each row, with the axis `across` last.
 /// - `beyond`, if the scale comes from some rows: 1 if an element is far above `limit`, else 0.
 /// - `rest`, in 16 bits: the rounding errors of `data`.
-struct Rounded {
+struct RoundedArray {
   mlir::Value data, scale, largest, beyond, rest;
   mlir::Value inverse,
       limit; ///< 1 / scale, and the largest magnitude that the scale represents
   std::optional<unsigned> across;
 };
 
-struct ArrayRows; // Halves.cpp
+struct RowReader; // Variants/RowReader.h
 
 /// A vector near the mean of an array along `axis`.
 struct Mean {
@@ -93,7 +93,7 @@ struct RoundedValues {
   Mean mean;
 };
 
-struct Result {
+struct NestResult {
   onf::StoreOp store;
   Tolerance allowed;
   llvm::SmallVector<mlir::Attribute> names,
@@ -163,21 +163,24 @@ protected:
   /// Collects the results of the nest. They need sampled tolerances or, with `takesBounds`, may all
   /// have component-wise tolerances for every input.
   bool findResults(std::string &why, bool takesBounds = false);
-  Result resultOf(onf::StoreOp store, const Tolerance &allowed);
+  NestResult resultOf(onf::StoreOp store, const Tolerance &allowed);
   bool isErrorOfRow(onf::StoreOp store);
   void findHead();
+  /// Returns true if the rows of the nest, or the indices of a fold, are known to be few.
+  bool isKnownFew(mlir::StringAttr extent) {
+    auto size = getSymExpr(extent).getConstant();
+    return size && *size < kFewest;
+  }
   /// Returns the number of plans of earlier passes and of this one.
   unsigned numAll() const { return numEarlier + (isRefused ? 0 : numPlans()); }
   std::string base() { return kernel.getArrayName(numberOf(results[0].store)).str(); }
   static unsigned numberOf(onf::StoreOp store) {
     return llvm::cast<mlir::BlockArgument>(store.getArray()).getArgNumber();
   }
-  SymExpr rows() {
-    return *SymExpr::parse(llvm::cast<mlir::StringAttr>(nest.getExtents().getValue().back()).getValue());
-  }
+  SymExpr rows() { return getSymExpr(llvm::cast<mlir::StringAttr>(nest.getExtents().getValue().back())); }
 
   //===--- The result ----------------------------------------------------===//
-  void note();
+  void recordPlans();
   std::string whyNoScores();
   bool needsEstimates() const { return !isTabled || options.check; }
   void addDecisionResults();
@@ -188,17 +191,21 @@ protected:
   mlir::Value findDecision(llvm::StringRef of, mlir::Type element);
   mlir::Value extendDecision(mlir::Value result);
   mlir::Value takenBefore(Code &code, mlir::ValueRange head, mlir::Value plan);
+  /// Adds an array over heads; the predicate holds where it is 1.
+  Choice addHeadChoice(const llvm::Twine &suffix);
+  /// Maps the indices of the nest to those of a head and a row.
+  mlir::IRMapping mapIndices(mlir::ValueRange head, mlir::Value row);
   /// Adds the samples, their errors and the decision (or the table), then the copies of all plans.
   void addChoice();
   void addCopies();
 
   //===--- The nests before the copies -----------------------------------===//
   /// Adds the nest that tests whether rows and keys are at least `fewest` and, for `larger`, x > y.
-  /// `beside` adds code to it.
+  /// `also` adds code to it.
   void addCondition(int64_t fewest, std::optional<std::pair<SymExpr, SymExpr>> larger = std::nullopt,
-                    llvm::function_ref<void(Code &, mlir::Value)> beside = nullptr);
+                    llvm::function_ref<void(Code &, mlir::Value)> also = nullptr);
   void addSampleRows();
-  mlir::Value addGathered(const Score &score, mlir::Value array);
+  mlir::Value addGathered(const ScoreFold &score, mlir::Value array);
   /// Adds a copy of the nest for the sample: of a plan, or of the unmodified nest for plan 0.
   llvm::SmallVector<mlir::Value> addSample(unsigned plan);
   llvm::SmallVector<mlir::Value> addSampleArrays(const llvm::Twine &suffix, llvm::ArrayRef<mlir::Attribute> rowExtents);
@@ -210,45 +217,45 @@ protected:
   /// Returns true if a plan rounds weights to a type in which small weights lose bits or underflow,
   /// so that their errors depend on the pivot they are relative to.
   virtual bool roundsSmallWeights(unsigned plan) { return false; }
-  void findReferences();
-  void addReferences(const onf::SplitNest &written);
-  void takeReferences(Copy &copy);
+  void findPivots();
+  void addPivots(const onf::SplitNest &written);
+  void takePivots(Copy &copy);
   llvm::SmallVector<mlir::Value> storeSample(Copy &copy, const llvm::Twine &suffix,
                                              llvm::ArrayRef<mlir::Attribute> rowExtents);
   void addErrors(llvm::ArrayRef<llvm::SmallVector<mlir::Value>> samples);
   using Samples = llvm::ArrayRef<llvm::SmallVector<mlir::Value>>;
-  Code::Values errorsAt(Code &at, unsigned result, mlir::ValueRange indices, Samples samples);
-  Code::Values errorsOf(Code &at, unsigned result, mlir::ValueRange row, llvm::SmallVector<mlir::Value> indices,
-                        Samples samples);
-  struct Look;
-  Code::Values estimateNorms(const Look &look, unsigned result);
-  mlir::Value tabled(Code &code, mlir::ValueRange head);
-  double leftOf(const Result &result);
+  Code::Values squaredErrorsAt(Code &at, unsigned result, mlir::ValueRange indices, Samples samples);
+  Code::Values squaredErrorsOf(Code &at, unsigned result, mlir::ValueRange row, llvm::SmallVector<mlir::Value> indices,
+                               Samples samples);
+  struct SampleOfHead;
+  Code::Values estimateNorms(const SampleOfHead &look, unsigned result);
+  mlir::Value planOfTable(Code &code, mlir::ValueRange head);
+  double errorLeftForPlan(const NestResult &result);
   void addDecision();
   void addTable();
   void storeDecision(Code &code, mlir::ValueRange head, mlir::Value plan);
   Copy copyNest();
-  void readSampledRows(Copy &copy, const Score &score, mlir::Value gathered);
+  void readSampledRows(Copy &copy, const ScoreFold &score, mlir::Value gathered);
 
   onf::KernelOp kernel;
   onf::ForOp nest;
   const Options &options;
   KernelEditor editor;
   OnDemand onDemand;
-  llvm::SmallVector<Score> scores;
-  llvm::SmallVector<Result, 2> results;
+  llvm::SmallVector<ScoreFold> scores;
+  llvm::SmallVector<NestResult, 2> results;
   bool isBound = false; // tolerances are for every input: bounds decide, not a sample
 
   llvm::SmallVector<mlir::Attribute> headNames, headExtents;
   RowSet picked;
   /// A pivot (running maximum or minimum) of the fold, its result number, and its value over all
   /// keys, for parts of the keys that are far from it.
-  struct Reference {
+  struct Pivot {
     onf::AccOp acc;
     unsigned result;
     mlir::Value array;
   };
-  llvm::SmallVector<Reference> references;
+  llvm::SmallVector<Pivot> pivots;
   llvm::SmallVector<mlir::Attribute> runs; // onf::kLaunchIfAttr
   Choice tried, sampled, chosen;           // sizes suffice; a sample is taken; the plan
   Choice earlier;                          // of an earlier pass, at its unmodified nest; or null
@@ -286,13 +293,14 @@ private:
   mlir::Value isUnseen(Code &code, mlir::ValueRange head, unsigned plan, mlir::Value present) override;
 
   //===--- Shared by all plans -------------------------------------------===//
-  std::optional<unsigned> rowAxisOf(const Score &score);
+  std::optional<unsigned> rowAxisOf(const ScoreFold &score);
+  std::string namesOf(llvm::ArrayRef<WeightedSum> list, llvm::StringRef separator);
   std::string nameOf(const Operand &operand) { return kernel.getArrayName(operand.array().getArgNumber()).str(); }
   bool hasRowsOfNest(const Operand &operand);
   std::pair<SymExpr, SymExpr> weigh();
   /// Returns true if every tolerance is at least `epsilon`.
   bool allow(double epsilon) {
-    return llvm::all_of(results, [&](const Result &result) { return result.allowed.epsilon >= epsilon; });
+    return llvm::all_of(results, [&](const NestResult &result) { return result.allowed.epsilon >= epsilon; });
   }
   void addSizeCondition();
   /// Returns the largest of all parts, evaluated where `present` (null: always).
@@ -315,7 +323,6 @@ private:
     /// from the first part on.
     mlir::Value largestOf(Code &code, mlir::ValueRange others, mlir::Value first, int64_t count, mlir::Value column,
                           mlir::Value mean) const;
-    static llvm::SmallVector<mlir::Value> placesOf(mlir::ValueRange others, mlir::Value part, mlir::Value column);
   };
   Extremes addExtremes(mlir::BlockArgument array, unsigned along, unsigned column, const Extremes::Part &part,
                        llvm::function_ref<Choice(const Axes &)> where);
@@ -335,21 +342,21 @@ private:
   bool isSwitch(mlir::Value array) const;
   llvm::SmallVector<onf::ForOp> switchedNests();
 
-  //===--- 8 bits (Operands.cpp, Copies.cpp, Carriers.cpp) ------------------===//
+  //===--- 8 bits (Operands.cpp, Copies.cpp, WeightedSums.cpp) ------------------===//
   bool addBytesPlan(std::string &why);
   void addBytes();
   /// Returns true if all keys, and all rows of a head, share one scale, as tensor cores need.
-  bool hasCommonScales(const Score &score) { return options.sums && score.keyAxis && rowAxisOf(score); }
-  Rounded rounded(const Operand &operand) { return roundedArrays[{operand.array(), operand.axis}]; }
-  const Mean *findMean(const Score &score);
+  bool hasCommonScales(const ScoreFold &score) { return options.sums && score.keyAxis && rowAxisOf(score); }
+  RoundedArray rounded(const Operand &operand) { return roundedArrays[{operand.array(), operand.axis}]; }
+  const Mean *findMean(const ScoreFold &score);
   Mean addMean(mlir::BlockArgument keys, unsigned axis, bool ifLarge = false);
-  RoundedValues addRoundedValues(const Carrier &carrier);
+  RoundedValues addRoundedValues(const WeightedSum &weighted);
   struct ValueReader;
-  bool areScalesOfPart(const Carrier &carrier);
-  RoundedValues addValueScales(const Carrier &carrier);
+  bool areScalesOfPart(const WeightedSum &weighted);
+  RoundedValues addValueScales(const WeightedSum &weighted);
   bool asksScores(const Plan &plan);
-  mlir::Value addReach(const Score &score, bool ofSample);
-  llvm::SmallVector<mlir::Value> addFactorsOfKeys(const Score &score);
+  mlir::Value addReach(const ScoreFold &score, bool ofSample);
+  llvm::SmallVector<mlir::Value> addFactorsOfKeys(const ScoreFold &score);
   /// The standard deviation of score errors from which weights change strongly.
   static constexpr double kMuch = 0.2;
   struct ScoreErrors {
@@ -359,27 +366,27 @@ private:
   ScoreErrors measureScores(Code &code, mlir::ValueRange head, unsigned plan, mlir::Value present);
   static mlir::Value isOffBy(Code &code, const ScoreErrors &errors, double much);
   static mlir::Value either(Code &code, mlir::Value a, mlir::Value b);
-  mlir::Value addShiftArray(const Score &score);
-  void storeShift(Code &code, const Score &score, const Mean &mean, mlir::Value array, mlir::ValueRange indices);
-  void roundScore(Copy &copy, const Score &score, const Rounded &row, mlir::ValueRange rowIndices, const Rounded &key);
-  void roundCarrier(Copy &copy, const Carrier &carrier);
-  mlir::Value multiplyWeight(Copy &copy, const Carrier &carrier, double by,
+  mlir::Value addShiftArray(const ScoreFold &score);
+  void storeShift(Code &code, const ScoreFold &score, const Mean &mean, mlir::Value array, mlir::ValueRange indices);
+  void roundScore(Copy &copy, const ScoreFold &score, const RoundedArray &row, mlir::ValueRange rowIndices,
+                  const RoundedArray &key);
+  void roundWeightedSum(Copy &copy, const WeightedSum &weighted);
+  mlir::Value multiplyWeight(Copy &copy, const WeightedSum &weighted, double by,
                              std::optional<double> exponent = std::nullopt);
-  struct RowReader;
   RowReader readRows(mlir::Value array, unsigned axis, const Mean *mean, std::optional<unsigned> across);
-  Rounded addScaleOfPart(const RowReader &rows);
-  void addScaleOfAll(const RowReader &rows, Rounded &result);
+  RoundedArray addScaleOfPart(const RowReader &rows);
+  void addScaleOfAll(const RowReader &rows, RoundedArray &result);
   void addScales();
   void takeScales(const Adapter &whole);
-  Rounded addRounded(mlir::Value array, unsigned axis, const Mean *mean = nullptr,
-                     std::optional<unsigned> across = std::nullopt,
-                     llvm::function_ref<void(Code &, mlir::ValueRange)> beside = nullptr);
+  RoundedArray addRounded(mlir::Value array, unsigned axis, const Mean *mean = nullptr,
+                          std::optional<unsigned> across = std::nullopt,
+                          llvm::function_ref<void(Code &, mlir::ValueRange)> also = nullptr);
 
   //===--- Few rows and keys first (Pilot.cpp) -----------------------------===//
   bool canPilot();
   llvm::SmallVector<std::pair<SymExpr, SymExpr>> pilotConditions();
   void addPiloted(Code &code, mlir::Value isLarge);
-  mlir::Value addPart(mlir::Value array, unsigned axis, int64_t count, const Choice &where, onf::ForOp before);
+  mlir::Value addSubset(mlir::Value array, unsigned axis, int64_t count, const Choice &where, onf::ForOp before);
   Copy addPilotNest(Adapter &small, const Choice &where);
   void addPilot();
 
@@ -390,31 +397,40 @@ private:
   //===--- 16 bits (Halves.cpp) --------------------------------------------===//
   bool addHalvesPlan(std::string &why);
   void addHalves(const Plan &plan);
-  Rounded addHalf(mlir::Value array, unsigned axis, unsigned across, mlir::Type element, bool hasRest);
-  void fillBf16(const ArrayRows &rows, llvm::StringRef name, Rounded &result);
-  void fillF16(const ArrayRows &rows, llvm::StringRef name, unsigned across, Rounded &result);
-  Rounded &half(mlir::Value array, unsigned axis, unsigned across, mlir::Type element) {
+  RoundedArray addHalf(mlir::Value array, unsigned axis, unsigned across, mlir::Type element, bool hasRest);
+  void fillBf16(const RowReader &rows, llvm::StringRef name, RoundedArray &result);
+  void fillF16(const RowReader &rows, llvm::StringRef name, RoundedArray &result);
+  RoundedArray &half(mlir::Value array, unsigned axis, unsigned across, mlir::Type element) {
     return halves[{array, axis, across, element}];
   }
-  unsigned halfRowAxis(const Score &score);
+  /// Return the axis of the rows or keys; without one, the first other axis, because bf16 needs no
+  /// scale.
+  unsigned halfRowAxis(const ScoreFold &score) { return rowAxisOf(score).value_or(score.row.axis == 0); }
+  unsigned halfKeyAxis(const ScoreFold &score) { return score.keyAxis.value_or(score.key.axis == 0); }
+  RoundedArray &halfOfRow(const ScoreFold &score, mlir::Type element) {
+    return half(score.row.array(), score.row.axis, halfRowAxis(score), element);
+  }
+  RoundedArray &halfOfKey(const ScoreFold &score, mlir::Type element) {
+    return half(score.key.array(), score.key.axis, halfKeyAxis(score), element);
+  }
   void halveScore(Copy &copy, unsigned number, const Plan &plan, mlir::ValueRange rowIndices);
-  void halveCarrier(Copy &copy, const Carrier &carrier, const Plan &plan);
+  void halveWeightedSum(Copy &copy, const WeightedSum &weighted, const Plan &plan);
   std::pair<mlir::Value, mlir::Value> splitWeight(Copy &copy, mlir::Value weight, mlir::Type element);
 
   Choice piloted;
   llvm::MapVector<mlir::Value, mlir::Value> origins; // from the pilot's partial arrays
   llvm::SmallVector<Need> needs;
-  llvm::SmallVector<Carrier> carriers;
+  llvm::SmallVector<WeightedSum> weightedSums;
   llvm::SmallVector<Plan, 2> plans;
-  llvm::MapVector<std::pair<mlir::Value, unsigned>, Rounded> roundedArrays;
+  llvm::MapVector<std::pair<mlir::Value, unsigned>, RoundedArray> roundedArrays;
   llvm::DenseMap<mlir::Value, RoundedValues> roundedValues;
   llvm::DenseMap<mlir::Value, Mean> means;
-  llvm::DenseMap<const Score *, mlir::Value> shifts; // law B1: the score of the mean key
-  llvm::SmallVector<Rounded> gatheredRounded;
+  llvm::DenseMap<const ScoreFold *, mlir::Value> shifts; // law B1: the score of the mean key
+  llvm::SmallVector<RoundedArray> gatheredRounded;
   llvm::SmallVector<mlir::Value> reach; // |factor · row|² of the sampled rows, by score
   std::optional<Bounds> bounds;
-  llvm::SmallVector<Carrier> anyCarriers; // weighted sums with any weights, for 16 bits
-  llvm::MapVector<std::tuple<mlir::Value, unsigned, unsigned, mlir::Type>, Rounded> halves;
+  llvm::SmallVector<WeightedSum> anyWeightedSums; // weighted sums with any weights, for 16 bits
+  llvm::MapVector<std::tuple<mlir::Value, unsigned, unsigned, mlir::Type>, RoundedArray> halves;
   llvm::DenseMap<std::pair<mlir::Value, unsigned>, mlir::Value> gatheredHalves;
 };
 
@@ -487,10 +503,10 @@ mlir::Value loadAs(Code &at, onf::LoadOp load, mlir::Value array, const Places &
 /// Loads an operand's element at index k of the contraction, from an array of the same shape.
 mlir::Value loadAt(Code &at, const Operand &operand, mlir::Value array, mlir::Value k, mlir::IRMapping &map);
 /// Load the scale and the largest magnitude of the row that an operand reads.
-mlir::Value loadScale(Code &at, const Operand &operand, const Rounded &rounded, mlir::IRMapping &map);
-mlir::Value loadLargest(Code &at, const Operand &operand, const Rounded &rounded, mlir::IRMapping &map);
+mlir::Value loadScale(Code &at, const Operand &operand, const RoundedArray &rounded, mlir::IRMapping &map);
+mlir::Value loadLargest(Code &at, const Operand &operand, const RoundedArray &rounded, mlir::IRMapping &map);
 /// Loads whether a row with that scale has an element beyond it, as 0 or 1.
-mlir::Value loadBeyond(Code &at, const Operand &operand, const Rounded &rounded, mlir::IRMapping &map);
+mlir::Value loadBeyond(Code &at, const Operand &operand, const RoundedArray &rounded, mlir::IRMapping &map);
 
 } // namespace moa::accuracy
 

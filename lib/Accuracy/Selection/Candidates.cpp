@@ -23,7 +23,7 @@ bool collectIndices(Value value, llvm::SmallPtrSetImpl<Value> &indices) {
 
 Value getTerm(onf::AccOp acc) { return cast<onf::YieldOp>(acc.getValue().front().getTerminator()).getValues()[0]; }
 
-static onf::LoadOp getElement(Value factor) {
+onf::LoadOp getElement(Value factor) {
   while (auto widened = factor.getDefiningOp<arith::ExtFOp>())
     factor = widened.getIn();
   return factor.getDefiningOp<onf::LoadOp>();
@@ -81,7 +81,7 @@ static bool movesWith(const Operand &operand, Value with, Value without) {
   return indices.contains(with) && !indices.contains(without);
 }
 
-static std::optional<Score> findScore(onf::FoldOp fold, onf::FoldOp outer, Value row, OnDemand &onDemand) {
+static std::optional<ScoreFold> findScore(onf::FoldOp fold, onf::FoldOp outer, Value row, OnDemand &onDemand) {
   auto extent = SymExpr::parse(fold.getExtent());
   auto length = extent ? extent->getConstant() : std::nullopt;
   auto accs = fold.getBody().getOps<onf::AccOp>();
@@ -103,7 +103,7 @@ static std::optional<Score> findScore(onf::FoldOp fold, onf::FoldOp outer, Value
     std::swap(x, y);
   if (!movesWith(*x, row, key) || !movesWith(*y, key, row) || !onDemand.isInBounds(x->load))
     return std::nullopt;
-  Score score{outer, fold, *x, *y, {}, fold.getResult(0), {}, {}, {}};
+  ScoreFold score{outer, fold, *x, *y, {}, fold.getResult(0), {}, {}, {}};
   bool isAlone = llvm::none_of(y->load.getTerms(), [&](Value term) {
     llvm::SmallPtrSet<Value, 8> indices;
     return term != key && (!collectIndices(term, indices) || indices.contains(key));
@@ -123,8 +123,8 @@ static std::optional<Score> findScore(onf::FoldOp fold, onf::FoldOp outer, Value
   return score;
 }
 
-SmallVector<Score> findScores(onf::ForOp nest, OnDemand &onDemand) {
-  SmallVector<Score> scores;
+SmallVector<ScoreFold> findScores(onf::ForOp nest, OnDemand &onDemand) {
+  SmallVector<ScoreFold> scores;
   if (nest.getExtents().empty())
     return scores;
   Value row = nest.getBody().front().getArguments().back();
@@ -150,8 +150,8 @@ static bool isNormalised(Value weight, onf::FoldOp outer) {
          getTerm(most) == difference.getLhs();
 }
 
-static std::optional<Carrier> findCarrier(onf::AccOp acc, onf::FoldOp outer, Value row, OnDemand &onDemand,
-                                          bool anyWeights) {
+static std::optional<WeightedSum> findWeightedSum(onf::AccOp acc, onf::FoldOp outer, Value row, OnDemand &onDemand,
+                                                  bool anyWeights) {
   auto array = dyn_cast<ArrayType>(acc.getResult().getType());
   if (!array || array.getRank() != 1 || !array.getElementType().isF32() || acc.getMonoid() != Monoid::add ||
       acc.getCombine() != ScalarFn::mul || !acc.getOthers().empty())
@@ -191,29 +191,29 @@ static std::optional<Carrier> findCarrier(onf::AccOp acc, onf::FoldOp outer, Val
   auto axis = findAxis(load, column, cast<StringAttr>(acc.getExtents()[0]));
   if (!keyAxis || !axis)
     return std::nullopt;
-  Carrier carrier{outer, acc, load, *keyAxis, *axis, weight, isShare, {}, 0};
+  WeightedSum weighted{outer, acc, load, *keyAxis, *axis, weight, isShare, {}, 0};
   for (auto [k, state] : llvm::enumerate(outer.getBody().front().getTerminator()->getOperands())) {
     auto other = state.getDefiningOp<onf::AccOp>();
     if (other == acc)
-      carrier.result = k;
+      weighted.result = k;
     else if (other.getMonoid() == Monoid::add && other.getExtents().empty() && other.getOthers().empty() &&
              other.getRefs() == acc.getRefs() && getTerm(other) == weight)
-      carrier.total = k;
+      weighted.total = k;
   }
-  bool isRead = llvm::all_of(outer.getResult(carrier.result).getUsers(), llvm::IsaPred<onf::AtOp>);
-  return isRead ? std::optional(carrier) : std::nullopt;
+  bool isRead = llvm::all_of(outer.getResult(weighted.result).getUsers(), llvm::IsaPred<onf::AtOp>);
+  return isRead ? std::optional(weighted) : std::nullopt;
 }
 
-SmallVector<Carrier> findCarriers(onf::ForOp nest, OnDemand &onDemand, bool anyWeights) {
-  SmallVector<Carrier> carriers;
+SmallVector<WeightedSum> findWeightedSums(onf::ForOp nest, OnDemand &onDemand, bool anyWeights) {
+  SmallVector<WeightedSum> weightedSums;
   if (nest.getExtents().empty())
-    return carriers;
+    return weightedSums;
   Value row = nest.getBody().front().getArguments().back();
   for (auto outer : nest.getBody().getOps<onf::FoldOp>())
     for (auto acc : outer.getBody().getOps<onf::AccOp>())
-      if (auto carrier = findCarrier(acc, outer, row, onDemand, anyWeights))
-        carriers.push_back(*carrier);
-  return carriers;
+      if (auto weighted = findWeightedSum(acc, outer, row, onDemand, anyWeights))
+        weightedSums.push_back(*weighted);
+  return weightedSums;
 }
 
 } // namespace moa::accuracy

@@ -17,7 +17,7 @@ struct Operand {
 };
 
 /// A score s(i, j) = Σ_k row(i, k)·key(j, k): a fold inside a fold over j, in a nest over i.
-struct Score {
+struct ScoreFold {
   mutable onf::FoldOp outer, fold;
   Operand row, key;
   /// The axis of the keys that j alone runs over, if there is one.
@@ -31,7 +31,7 @@ struct Score {
 };
 
 /// A weighted sum t(i, d) = Σ_j w(i, j)·v(j, d): an accumulator of a fold over j.
-struct Carrier {
+struct WeightedSum {
   mutable onf::FoldOp outer;
   mutable onf::AccOp acc;
   mutable onf::LoadOp load;       // of v
@@ -47,9 +47,11 @@ struct Carrier {
 std::optional<unsigned> findAxis(onf::LoadOp load, mlir::Value index, mlir::StringAttr extent);
 
 mlir::Value getTerm(onf::AccOp acc);
+/// Returns the load of a factor that is an element of an array, perhaps widened; null otherwise.
+onf::LoadOp getElement(mlir::Value factor);
 
 /// Returns the weighted sums of a nest with 0 ≤ w ≤ 1 or, with `anyWeights`, any computed weights.
-llvm::SmallVector<Carrier> findCarriers(onf::ForOp nest, OnDemand &onDemand, bool anyWeights = false);
+llvm::SmallVector<WeightedSum> findWeightedSums(onf::ForOp nest, OnDemand &onDemand, bool anyWeights = false);
 
 /// Collects the loop indices that a value depends on; returns false if it is not computed from
 /// indices and loads alone.
@@ -60,7 +62,7 @@ bool collectIndices(mlir::Value value, llvm::SmallPtrSetImpl<mlir::Value> &indic
 inline constexpr int64_t kMostTerms = 256;
 
 /// Returns the scores of a nest with at most `kMostTerms` terms.
-llvm::SmallVector<Score> findScores(onf::ForOp nest, OnDemand &onDemand);
+llvm::SmallVector<ScoreFold> findScores(onf::ForOp nest, OnDemand &onDemand);
 
 } // namespace moa::accuracy
 

@@ -14,8 +14,8 @@ namespace moa::accuracy {
 // Results and tables
 //===----------------------------------------------------------------------===//
 
-Result Chooser::resultOf(onf::StoreOp store, const Tolerance &allowed) {
-  Result result{store, allowed, {}, {}, {}, {}};
+NestResult Chooser::resultOf(onf::StoreOp store, const Tolerance &allowed) {
+  NestResult result{store, allowed, {}, {}, {}, {}};
   for (auto loop = store->getParentOfType<onf::ForOp>(); loop != nest; loop = loop->getParentOfType<onf::ForOp>()) {
     result.names.insert(result.names.begin(), loop.getNames().begin(), loop.getNames().end());
     result.extents.insert(result.extents.begin(), loop.getExtents().begin(), loop.getExtents().end());
@@ -48,7 +48,7 @@ bool Chooser::findResults(std::string &why, bool takesBounds) {
     WithinAttr within = getWithin(kernel, numberOf(store) - kernel.getNumInputs());
     if (!within)
       return refuse("has no tolerance, unlike other results of the nest; give it one with 'within'");
-    Result result = resultOf(store, within.getTolerance());
+    NestResult result = resultOf(store, within.getTolerance());
     bool isShown = takesBounds && !result.allowed.isSampled;
     if (isShown && result.allowed.isRelative)
       return refuse("has a relative tolerance that is not sampled: " + kNoRelativeBound);
@@ -108,8 +108,8 @@ LogicalResult Chooser::readTable() {
   StringRef(options.table).split(lists, ';', -1, /*KeepEmpty=*/false);
   for (StringRef list : lists) {
     auto [key, numbers] = list.split('=');
-    for (Result &result : MutableArrayRef(results).drop_front())
-      if (StringRef name = kernel.getArrayName(numberOf(result.store)); key == (kernel.getSymName() + "." + name).str())
+    for (NestResult &result : MutableArrayRef(results).drop_front())
+      if (StringRef name = editor.nameOf(result.store.getArray()); key == (kernel.getSymName() + "." + name).str())
         return nest.emitError("'") << name << "' is computed with '" << base()
                                    << "', whose plans are its own; give them as '" << kernel.getSymName() << "."
                                    << base() << "'";
@@ -161,7 +161,7 @@ std::string Chooser::whyNoScores() {
 }
 
 /// Records the plans of the nest and their laws as attributes of the kernel.
-void Chooser::note() {
+void Chooser::recordPlans() {
   Builder b(kernel.getContext());
   SmallVector<Attribute> lists, texts;
   if (auto known = kernel->getAttrOfType<ArrayAttr>(kSpentAttr))
@@ -169,11 +169,13 @@ void Chooser::note() {
   else // the first plans: no copies yet
     RepeatedSums::note(kernel);
   lists.resize(kernel.getNumOutputs(), b.getArrayAttr({}));
-  auto listOf = [&](Result &result) -> Attribute & { return lists[numberOf(result.store) - kernel.getNumInputs()]; };
+  auto listOf = [&](NestResult &result) -> Attribute & {
+    return lists[numberOf(result.store) - kernel.getNumInputs()];
+  };
   llvm::append_range(texts, cast<ArrayAttr>(listOf(results[0])));
   for (unsigned plan = 1; plan <= numPlans(); ++plan)
     texts.push_back(b.getStringAttr("plan " + Twine(numEarlier + plan) + ": " + describe(plan)));
-  for (Result &result : results)
+  for (NestResult &result : results)
     listOf(result) = b.getArrayAttr(texts);
   kernel->setAttr(kSpentAttr, b.getArrayAttr(lists));
   SmallVector<Attribute> laws;
@@ -204,18 +206,29 @@ void Chooser::addDecisionResults() {
     told.push_back(editor.text(of));
     return editor.addResult(of + suffix, extents, element);
   };
-  planArray = add(base(), "_plan", b.getI32Type());
+  planArray = add(base(), "_plan", editor.i32());
   if (earlier.array)
     for (Operation *user : llvm::make_early_inc_range(planArray.getUsers()))
       user->erase();
   extents.push_back(editor.text(Twine(numAll() + isBound)));
   if (needsEstimates() || isBound)
-    for (Result &result : results) {
-      Value array = add(kernel.getArrayName(numberOf(result.store)), isBound ? "_bound" : "_estimate", b.getF32Type());
+    for (NestResult &result : results) {
+      Value array = add(editor.nameOf(result.store.getArray()), isBound ? "_bound" : "_estimate", editor.f32());
       estimateArrays.push_back(array);
       earlierEstimates.push_back(extendDecision(array));
     }
   kernel->setAttr(kDecisionsAttr, b.getArrayAttr(told));
+}
+
+Choice Chooser::addHeadChoice(const Twine &suffix) {
+  Value array = editor.addTemporary(base() + suffix, headExtents, editor.i32());
+  return {array, llvm::to_vector(llvm::seq<int64_t>(0, headExtents.size())), 1};
+}
+
+IRMapping Chooser::mapIndices(ValueRange head, Value row) {
+  IRMapping map;
+  map.map(nest.getBody().getArguments(), placed(head, {row}));
+  return map;
 }
 
 void Chooser::addChoice() {
@@ -227,9 +240,7 @@ void Chooser::addChoice() {
       samples.push_back(addSample(plan));
     addErrors(samples);
   }
-  chosen.array = editor.addTemporary(base() + "_choice", headExtents, Builder(kernel.getContext()).getI32Type());
-  for (unsigned axis = 0; axis < headExtents.size(); ++axis)
-    chosen.axes.push_back(axis);
+  chosen = addHeadChoice("_choice");
   needsEstimates() ? addDecision() : addTable();
   addCopies();
 }
@@ -259,27 +270,26 @@ void Chooser::addCopies() {
 //===----------------------------------------------------------------------===//
 
 void Chooser::addCondition(int64_t fewest, std::optional<std::pair<SymExpr, SymExpr>> larger,
-                           llvm::function_ref<void(Code &, Value)> beside) {
-  tried = {editor.addTemporary(base() + "_tried", {}, Builder(kernel.getContext()).getI32Type()), {}, 1};
+                           llvm::function_ref<void(Code &, Value)> also) {
+  tried = {editor.addTemporary(base() + "_tried", {}, editor.i32()), {}, 1};
   editor.addShortNest({}, {}, nullptr, [&](Code &code, ValueRange) {
     Value enough;
     auto require = [&](const SymExpr &x, const SymExpr &y) {
       Value right = code.extent(y), left = code.extent(x);
-      Value is = code.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, left, right);
-      enough = enough ? code.make<arith::AndIOp>(enough, is) : is;
+      Value is = code.compare(arith::CmpIPredicate::sgt, left, right);
+      enough = enough ? code.both(enough, is) : is;
       runs.append({editor.text(x), editor.text(y)});
     };
     require(rows(), SymExpr(fewest - 1));
     std::set<std::string> known;
-    for (Score &score : scores)
+    for (ScoreFold &score : scores)
       if (known.insert(score.outer.getExtent().str()).second)
-        require(*SymExpr::parse(score.outer.getExtent()), SymExpr(fewest - 1));
+        require(getSymExpr(score.outer.getExtentAttr()), SymExpr(fewest - 1));
     if (larger)
       require(larger->first, larger->second);
-    Value no = code.index(0), yes = code.index(1);
-    code.store(code.make<arith::SelectOp>(enough, yes, no), tried.array, {});
-    if (beside)
-      beside(code, enough);
+    code.store(code.toNumber(enough), tried.array, {});
+    if (also)
+      also(code, enough);
   });
   sampled = tried;
 }

@@ -1,7 +1,5 @@
 //===- Copies.cpp - copies of loads and nests -----------------------------===//
 #include "lib/Accuracy/Selection/Adapter.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
@@ -61,22 +59,22 @@ Value loadAs(Code &at, onf::LoadOp load, Value array, const Places &places, IRMa
     return at.b.getStringAttr(expr.str());
   };
   // Terms of one axis are sorted by the axes of the new array; others come last.
-  struct Term {
+  struct AddressTerm {
     unsigned place;
     Value value;
     StringAttr coefficient;
   };
-  SmallVector<Term> list;
+  SmallVector<AddressTerm> list;
   for (auto [term, text] : llvm::zip_equal(load.getTerms(), load.getCoefficients().getAsValueRange<StringAttr>())) {
     auto axis = axisOf(text);
     if (axis && !places[*axis])
       continue;
     list.push_back({axis ? *places[*axis] : unsigned(places.size()), copyOf(at, term, map), renamed(text)});
   }
-  llvm::stable_sort(list, [](const Term &x, const Term &y) { return x.place < y.place; });
+  llvm::stable_sort(list, [](const AddressTerm &x, const AddressTerm &y) { return x.place < y.place; });
   SmallVector<Value> terms;
   SmallVector<Attribute> coefficients;
-  for (const Term &term : list) {
+  for (const AddressTerm &term : list) {
     terms.push_back(term.value);
     coefficients.push_back(term.coefficient);
   }
@@ -90,18 +88,18 @@ Value loadAt(Code &at, const Operand &operand, Value array, Value k, IRMapping &
   return loadAs(at, operand.load, array, placesWithout(operand.rank(), {}), here);
 }
 
-Value loadScale(Code &at, const Operand &operand, const Rounded &rounded, IRMapping &map) {
+Value loadScale(Code &at, const Operand &operand, const RoundedArray &rounded, IRMapping &map) {
   SmallVector<unsigned, 2> without{operand.axis};
   if (rounded.across)
     without.push_back(*rounded.across);
   return loadAs(at, operand.load, rounded.scale, placesWithout(operand.rank(), without), map);
 }
 
-Value loadBeyond(Code &at, const Operand &operand, const Rounded &rounded, IRMapping &map) {
+Value loadBeyond(Code &at, const Operand &operand, const RoundedArray &rounded, IRMapping &map) {
   return loadAs(at, operand.load, rounded.beyond, placesWithout(operand.rank(), {operand.axis, *rounded.across}), map);
 }
 
-Value loadLargest(Code &at, const Operand &operand, const Rounded &rounded, IRMapping &map) {
+Value loadLargest(Code &at, const Operand &operand, const RoundedArray &rounded, IRMapping &map) {
   if (!rounded.across)
     return loadScale(at, operand, rounded, map);
   Places places = placesWithout(operand.rank(), {operand.axis, *rounded.across});
@@ -119,21 +117,21 @@ Chooser::Copy Chooser::copyNest() {
 
 /// Rewrites Σ row·key to f32(Σ row8·key8) · (scale of the key) · (scale of the row). The row's
 /// operand is at `rowIndices`, or where the score reads it.
-void Adapter::roundScore(Copy &copy, const Score &score, const Rounded &row, ValueRange rowIndices,
-                         const Rounded &key) {
+void Adapter::roundScore(Copy &copy, const ScoreFold &score, const RoundedArray &row, ValueRange rowIndices,
+                         const RoundedArray &key) {
   auto old = cast<onf::FoldOp>(copy.map.lookup(score.fold.getOperation()));
   auto outer = cast<onf::FoldOp>(old->getParentOp());
   // After the factor, which may be defined after the sum.
   Operation *scaled = score.scaled ? copy.map.lookup(score.scaled.getOperation()) : nullptr;
   Code code(kernel, OpBuilder(scaled ? scaled : old), old.getLoc());
-  Value sum = code.fold(old.getName(), *SymExpr::parse(old.getExtent()), [&](Code &at, Value k, Value &) {
+  Value sum = code.fold(old.getName(), getSymExpr(old.getExtentAttr()), [&](Code &at, Value k, Value &) {
     SmallVector<Value> indices(rowIndices);
     indices.push_back(k);
     Value x = rowIndices.empty() ? loadAt(at, score.row, row.data, k, copy.map) : at.load(row.data, indices);
     Value y = loadAt(at, score.key, key.data, k, copy.map);
     Value keyFactor = at.toIndex(y), rowFactor = at.toIndex(x);
-    Value product = at.make<arith::MulIOp>(rowFactor, keyFactor);
-    return SmallVector<Code::Term>{{Monoid::add, "add", product}};
+    Value product = at.mul(rowFactor, keyFactor);
+    return SmallVector<Code::State>{{Monoid::add, "add", product}};
   })[0];
   // Factors of the row alone are hoisted before the fold.
   Value index = score.fold.getBody().getArgument(0);
@@ -145,18 +143,18 @@ void Adapter::roundScore(Copy &copy, const Score &score, const Rounded &row, Val
   Value keyScale = isCommon ? Value() : loadScale(code, score.key, key, copy.map);
   Value product = code.toReal(sum);
   if (keyScale)
-    product = code.make<arith::MulFOp>(product, keyScale);
+    product = code.mul(product, keyScale);
   Code front(kernel, isFree ? OpBuilder(outer) : code.b, old.getLoc());
   Value scale =
       rowIndices.empty() || row.across ? loadScale(front, score.row, row, copy.map) : front.load(row.scale, rowIndices);
   if (isCommon)
-    scale = front.make<arith::MulFOp>(scale, loadScale(front, score.key, key, copy.map));
+    scale = front.mul(scale, loadScale(front, score.key, key, copy.map));
   Value factor = score.factor ? copy.map.lookupOrDefault(score.factor) : Value();
   if (factor)
-    scale = front.make<arith::MulFOp>(scale, factor);
+    scale = front.mul(scale, factor);
   if (!isFree)
     code.b = front.b;
-  Value value = code.make<arith::MulFOp>(product, scale);
+  Value value = code.mul(product, scale);
   if (Value shift = shifts.lookup(&score)) {
     // The shift is indexed by original rows.
     SmallVector<Value> indices(copy.nest.getBody().getArguments());
@@ -164,21 +162,21 @@ void Adapter::roundScore(Copy &copy, const Score &score, const Rounded &row, Val
     indices.back() = copy.row;
     Value moved = first.load(shift, indices);
     if (factor)
-      moved = first.make<arith::MulFOp>(moved, factor);
+      moved = first.mul(moved, factor);
     if (score.moved) {
       first.b.setInsertionPointAfter(outer);
       for (unsigned number : *score.moved) {
         Value result = outer.getResult(number);
-        Value withMoved = first.make<arith::AddFOp>(result, moved);
+        Value withMoved = first.add(result, moved);
         result.replaceAllUsesExcept(withMoved, withMoved.getDefiningOp());
         Value &all = copy.moved[number];
         if (all)
           first.b.setInsertionPoint(outer);
-        all = all ? Value(first.make<arith::AddFOp>(all, moved)) : moved;
+        all = all ? first.add(all, moved) : moved;
         first.b.setInsertionPointAfter(outer);
       }
     } else {
-      value = code.make<arith::AddFOp>(value, moved);
+      value = code.add(value, moved);
     }
   }
   copy.map.lookup(score.value).replaceAllUsesWith(value);
@@ -187,7 +185,7 @@ void Adapter::roundScore(Copy &copy, const Score &score, const Rounded &row, Val
   old.erase();
 }
 
-void Chooser::readSampledRows(Copy &copy, const Score &score, Value gathered) {
+void Chooser::readSampledRows(Copy &copy, const ScoreFold &score, Value gathered) {
   auto load = cast<onf::LoadOp>(copy.map.lookup(score.row.load.getOperation()));
   auto fold = cast<onf::FoldOp>(load->getParentOp());
   Code code(kernel, OpBuilder(load), load.getLoc());

@@ -93,7 +93,7 @@ void Chooser::takeAlternatives() {
 Value Chooser::takenBefore(Code &code, ValueRange head, Value plan) {
   for (unsigned p = 1; p <= numEarlier; ++p) {
     Value is = isTried(code, {earlier.array, earlier.axes, int64_t(p)}, head);
-    plan = code.make<arith::SelectOp>(is, code.index(p), plan);
+    plan = code.select(is, code.index(p), plan);
   }
   return plan;
 }
@@ -120,8 +120,7 @@ Value Chooser::extendDecision(Value result) {
     return {};
   auto old = cast<ArrayType>(array.getType());
   SmallVector<Attribute> extents(old.getShape().begin(), old.getShape().end());
-  Value before =
-      editor.addTemporary(kernel.getArrayName(array.getArgNumber()) + "_before", extents, old.getElementType());
+  Value before = editor.addTemporary(editor.nameOf(array) + "_before", extents, old.getElementType());
   Code code(kernel, OpBuilder(store), store.getLoc());
   code.store(store.getValue(), before, store.getTerms());
   store.erase();
@@ -144,16 +143,14 @@ void Chooser::addOpen(llvm::function_ref<Value(Code &, ValueRange)> also) {
   sampled = tried;
   if (!earlier.array && !also)
     return;
-  sampled.array = editor.addTemporary(base() + "_open", headExtents, Builder(kernel.getContext()).getI32Type());
-  sampled.axes.assign(llvm::to_vector(llvm::seq<int64_t>(0, headExtents.size())));
+  sampled = addHeadChoice("_open");
   editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
     Value is = isTried(code, tried, {});
     if (earlier.array)
-      is = code.make<arith::AndIOp>(is, isTried(code, earlier, head));
+      is = code.both(is, isTried(code, earlier, head));
     if (also)
-      is = code.make<arith::AndIOp>(is, also(code, head));
-    Value no = code.index(0), yes = code.index(1);
-    code.store(code.make<arith::SelectOp>(is, yes, no), sampled.array, head);
+      is = code.both(is, also(code, head));
+    code.store(code.toNumber(is), sampled.array, head);
   });
 }
 
@@ -171,15 +168,15 @@ static bool isSame(Value x, Value y) {
 /// Returns the leading axes of an array that all loads address by the same expressions of the head.
 Adapter::Need Adapter::findNeed(Value array) {
   SmallVector<onf::LoadOp> loads;
-  for (const Score &score : scores)
+  for (const ScoreFold &score : scores)
     loads.append({score.row.load, score.key.load});
-  for (ArrayRef<Carrier> list : {ArrayRef(carriers), ArrayRef(anyCarriers)})
-    for (const Carrier &carrier : list)
-      loads.push_back(carrier.load);
+  for (ArrayRef<WeightedSum> list : {ArrayRef(weightedSums), ArrayRef(anyWeightedSums)})
+    for (const WeightedSum &weighted : list)
+      loads.push_back(weighted.load);
   llvm::erase_if(loads, [&](onf::LoadOp load) { return load.getArray() != array; });
   ValueRange head = nest.getBody().getArguments().drop_back();
   auto type = cast<ArrayType>(array.getType());
-  StringRef name = kernel.getArrayName(cast<BlockArgument>(array).getArgNumber());
+  StringRef name = editor.nameOf(array);
   /// Returns the only term of a load along an axis, if it depends on the head alone.
   auto termOf = [&](onf::LoadOp load, unsigned axis) {
     Value found;
@@ -226,7 +223,7 @@ Value Adapter::addNeed(const Need &need) {
           return isSame(std::get<0>(both), std::get<1>(both));
         }))
       return known.array;
-  Value array = editor.addTemporary(base() + "_needed", need.extents, Builder(kernel.getContext()).getI32Type());
+  Value array = editor.addTemporary(base() + "_needed", need.extents, editor.i32());
   SmallVector<Attribute> names;
   for (unsigned axis : need.axes)
     names.push_back(editor.text("i" + Twine(axis)));
@@ -244,11 +241,9 @@ Value Adapter::addNeed(const Need &need) {
             found.push_back(indices[place]);
             return any(at, found);
           }
-        SymExpr extent = *SymExpr::parse(cast<StringAttr>(headExtents[axis]).getValue());
+        SymExpr extent = getSymExpr(cast<StringAttr>(headExtents[axis]));
         return at.fold(cast<StringAttr>(headNames[axis]).getValue(), extent, [&](Code &in, Value index, Value &) {
-          SmallVector<Value> more(found);
-          more.push_back(index);
-          return SmallVector<Code::Term>{{Monoid::max, "needed", any(in, more)}};
+          return SmallVector<Code::State>{{Monoid::max, "needed", any(in, placed(found, {index}))}};
         })[0];
       }
       Value is = isTried(at, sampled, found);
@@ -257,11 +252,10 @@ Value Adapter::addNeed(const Need &need) {
       for (unsigned place = 0; place < need.terms.size(); ++place)
         if (!isKnown(place)) {
           Value term = copyOf(at, need.terms[place], map);
-          Value isSame = at.make<arith::CmpIOp>(arith::CmpIPredicate::eq, term, indices[place]);
-          is = at.make<arith::AndIOp>(is, isSame);
+          Value isSame = at.compare(arith::CmpIPredicate::eq, term, indices[place]);
+          is = at.both(is, isSame);
         }
-      Value no = at.index(0), yes = at.index(1);
-      return Value(at.make<arith::SelectOp>(is, yes, no));
+      return at.toNumber(is);
     };
     code.store(any(code, {}), array, indices);
   });

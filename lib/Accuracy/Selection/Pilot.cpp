@@ -9,7 +9,6 @@
 #include "dialects/ONF/IR/Hints.h"
 #include "lib/Accuracy/Selection/Adapter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 
@@ -38,10 +37,10 @@ bool Adapter::canPilot() {
   onf::FoldOp outer = scores[0].outer;
   Value row = nest.getBody().getArguments().back(), key = outer.getBody().getArgument(0);
   auto rowExtent = cast<StringAttr>(nest.getExtents().getValue().back());
-  for (const Score &score : scores)
+  for (const ScoreFold &score : scores)
     if (score.outer != outer || !score.keyAxis || !findAxis(score.row.load, row, rowExtent))
       return false;
-  return llvm::all_of(carriers, [&](const Carrier &carrier) { return carrier.outer == outer; }) &&
+  return llvm::all_of(weightedSums, [&](const WeightedSum &weighted) { return weighted.outer == outer; }) &&
          llvm::all_of(key.getUsers(), [&](Operation *user) {
            auto load = dyn_cast<onf::LoadOp>(user);
            return load && isa<BlockArgument>(load.getArray()) && findAxis(load, key, outer.getExtentAttr());
@@ -49,23 +48,19 @@ bool Adapter::canPilot() {
 }
 
 /// Adds an array of `count` indices at equal distances along the axis.
-Value Adapter::addPart(Value array, unsigned axis, int64_t count, const Choice &where, onf::ForOp before) {
+Value Adapter::addSubset(Value array, unsigned axis, int64_t count, const Choice &where, onf::ForOp before) {
   KernelEditor editor(kernel, before);
   auto type = cast<ArrayType>(array.getType());
-  SmallVector<Attribute> extents(type.getShape().begin(), type.getShape().end()), names;
+  auto [names, extents] = editor.axesOf(array);
   SymExpr size = type.getExtent(axis);
   extents[axis] = editor.text(SymExpr(count));
-  for (unsigned k = 0; k < extents.size(); ++k)
-    names.push_back(editor.text("i" + Twine(k)));
-  std::string name = kernel.getArrayName(cast<BlockArgument>(array).getArgNumber()).str() + "_part";
+  std::string name = editor.nameOf(array).str() + "_part";
   Value part = editor.addTemporary(name, extents, type.getElementType());
   SmallVector<Attribute> outer(llvm::drop_end(names)), outerExtents(llvm::drop_end(extents));
   editor.addNest(outer, outerExtents, &where, [&](Code &code, ValueRange indices) {
     code.loops({names.back()}, {extents.back()}, [&](Code &at, ValueRange last) {
-      SmallVector<Value> to(indices), from;
-      to.push_back(last[0]);
-      from = to;
-      from[axis] = at.make<arith::MulIOp>(to[axis], at.extent(SymExpr::floorDiv(size, SymExpr(count))));
+      SmallVector<Value> to = placed(indices, {last[0]}), from = to;
+      from[axis] = at.mul(to[axis], at.extent(SymExpr::floorDiv(size, SymExpr(count))));
       at.store(at.load(array, from), part, to);
     });
   });
@@ -85,12 +80,12 @@ Chooser::Copy Adapter::addPilotNest(Adapter &small, const Choice &where) {
   Code front(kernel, OpBuilder::atBlockBegin(&body), nest.getLoc());
   Value place = body.getArguments().back();
   Value step = front.extent(SymExpr::floorDiv(rows(), SymExpr(kPilotRows)));
-  Value row = front.make<arith::MulIOp>(place, step);
+  Value row = front.mul(place, step);
   place.replaceAllUsesExcept(row, row.getDefiningOp());
   auto replace = [&](onf::LoadOp load, unsigned axis, int64_t count) {
     Value &part = parts[{load.getArray(), axis}];
     if (!part) {
-      part = addPart(load.getArray(), axis, count, where, copy.nest);
+      part = addSubset(load.getArray(), axis, count, where, copy.nest);
       small.origins[part] = load.getArray();
     }
     auto old = cast<onf::LoadOp>(copy.map.lookup(load.getOperation()));
@@ -109,8 +104,8 @@ Chooser::Copy Adapter::addPilotNest(Adapter &small, const Choice &where) {
   onf::FoldOp from = scores[0].outer;
   Value key = from.getBody().getArgument(0);
   Code inside(kernel, OpBuilder::atBlockBegin(&outer.getBody().front()), nest.getLoc());
-  Value keyStep = inside.extent(SymExpr::floorDiv(*SymExpr::parse(from.getExtent()), SymExpr(kPilotKeys)));
-  Value keyOf = inside.make<arith::MulIOp>(outer.getBody().getArgument(0), keyStep);
+  Value keyStep = inside.extent(SymExpr::floorDiv(getSymExpr(from.getExtentAttr()), SymExpr(kPilotKeys)));
+  Value keyOf = inside.mul(outer.getBody().getArgument(0), keyStep);
   for (Operation *user : llvm::to_vector(key.getUsers())) {
     auto load = cast<onf::LoadOp>(user);
     llvm::SmallPtrSet<Value, 8> indices;
@@ -121,8 +116,8 @@ Chooser::Copy Adapter::addPilotNest(Adapter &small, const Choice &where) {
       replaced[load] = replace(load, *findAxis(load, key, from.getExtentAttr()), kPilotKeys);
   }
   auto rowExtent = cast<StringAttr>(nest.getExtents().getValue().back());
-  for (const Score &score : scores) {
-    Score now = score;
+  for (const ScoreFold &score : scores) {
+    ScoreFold now = score;
     now.outer = outer;
     now.fold = copied(score.fold);
     unsigned axis = *findAxis(score.row.load, nest.getBody().getArguments().back(), rowExtent);
@@ -135,13 +130,13 @@ Chooser::Copy Adapter::addPilotNest(Adapter &small, const Choice &where) {
       now.scaled = copied(score.scaled);
     small.scores.push_back(now);
   }
-  for (const Carrier &carrier : carriers) {
-    Carrier now = carrier;
+  for (const WeightedSum &weighted : weightedSums) {
+    WeightedSum now = weighted;
     now.outer = outer;
-    now.acc = copied(carrier.acc);
-    now.load = replaced.at(carrier.load);
-    now.weight = copy.map.lookup(carrier.weight);
-    small.carriers.push_back(now);
+    now.acc = copied(weighted.acc);
+    now.load = replaced.at(weighted.load);
+    now.weight = copy.map.lookup(weighted.weight);
+    small.weightedSums.push_back(now);
   }
   for (Value unused : {row, step, keyOf, keyStep})
     if (unused.use_empty())
@@ -151,7 +146,7 @@ Chooser::Copy Adapter::addPilotNest(Adapter &small, const Choice &where) {
 
 /// The pilot runs if x > y for each pair.
 SmallVector<std::pair<SymExpr, SymExpr>> Adapter::pilotConditions() {
-  SymExpr keys = *SymExpr::parse(scores[0].outer.getExtent());
+  SymExpr keys = getSymExpr(scores[0].outer.getExtentAttr());
   SmallVector<std::pair<SymExpr, SymExpr>> list{{keys, SymExpr(2 * kPilotKeys - 1)},
                                                 {rows() * keys, SymExpr(kPilotShare * kPilotRows * kPilotKeys)}};
   SymExpr work = weigh().first;
@@ -164,14 +159,13 @@ SmallVector<std::pair<SymExpr, SymExpr>> Adapter::pilotConditions() {
 
 /// Adds the switch of the pilot to the nest that compares sizes.
 void Adapter::addPiloted(Code &code, Value isLarge) {
-  piloted = {editor.addTemporary(base() + "_piloted", {}, Builder(kernel.getContext()).getI32Type()), {}, 1};
+  piloted = {editor.addTemporary(base() + "_piloted", {}, editor.i32()), {}, 1};
   Value is = isLarge;
   for (const auto &[x, y] : pilotConditions()) {
     Value right = code.extent(y), left = code.extent(x);
-    is = code.make<arith::AndIOp>(is, code.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, left, right));
+    is = code.both(is, code.compare(arith::CmpIPredicate::sgt, left, right));
   }
-  Value no = code.index(0), yes = code.index(1);
-  code.store(code.make<arith::SelectOp>(is, yes, no), piloted.array, {});
+  code.store(code.toNumber(is), piloted.array, {});
 }
 
 /// Adds the pilot, and restricts the sample to heads that pass it.
@@ -188,11 +182,11 @@ void Adapter::addPilot() {
   small.addOpen();
   Copy copy = addPilotNest(small, where);
   small.nest = small.editor.before = copy.nest;
-  for (Result &result : small.results)
+  for (NestResult &result : small.results)
     result.store = cast<onf::StoreOp>(copy.map.lookup(result.store.getOperation()));
   small.takeScales(*this);
   small.addBytes();
-  for (const Score &score : small.scores)
+  for (const ScoreFold &score : small.scores)
     small.reach.push_back(small.addReach(score, /*ofSample=*/false));
   Copy fewer = small.copyNest();
   small.rewrite(fewer, 1, {});
@@ -212,26 +206,25 @@ void Adapter::addPilot() {
     Value yes = code.make<arith::ConstantOp>(code.b.getBoolAttr(true));
     Value looked = isTried(code, where, {});
     if (earlier.array)
-      looked = code.make<arith::AndIOp>(looked, isTried(code, small.sampled, head));
+      looked = code.both(looked, isTried(code, small.sampled, head));
     ScoreErrors scores = small.measureScores(code, head, 1, looked);
     Value isNear = code.make<arith::XOrIOp>(either(code, scores.beyond, isOffBy(code, scores, kMuch)), yes);
     for (auto [o, result] : llvm::enumerate(small.results)) {
       Code::Values sums = code.fold("r", SymExpr(kPilotRows), [&](Code &in, Value r, Value &present) {
         present = looked;
-        SmallVector<Value> at(head);
-        at.push_back(r);
-        return SmallVector<Code::Term>{{Monoid::add, "norm", in.load(result.norm, at)},
-                                       {Monoid::add, "error", in.load(small.errors[0][o], at)}};
+        SmallVector<Value> at = placed(head, {r});
+        return SmallVector<Code::State>{{Monoid::add, "norm", in.load(result.norm, at)},
+                                        {Monoid::add, "error", in.load(small.errors[0][o], at)}};
       });
       auto allowed = [&](double share) { return code.real(std::pow(share * result.allowed.epsilon, 2)); };
       Value isDoubtful = isOffBy(code, scores, result.allowed.epsilon);
       Value little = allowed(kDoubtful), usual = allowed(kHopeful);
-      Value share = code.make<arith::SelectOp>(isDoubtful, little, usual);
-      Value most = code.make<arith::MulFOp>(sums[0], share);
-      Value is = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, sums[1], most);
-      isNear = code.make<arith::AndIOp>(isNear, is);
+      Value share = code.select(isDoubtful, little, usual);
+      Value most = code.mul(sums[0], share);
+      Value is = code.compare(arith::CmpFPredicate::OLE, sums[1], most);
+      isNear = code.both(isNear, is);
     }
-    return Value(code.make<arith::SelectOp>(looked, isNear, yes));
+    return code.select(looked, isNear, yes);
   });
   // Heads that are not tried do not wait for the others.
   if (earlier.array)

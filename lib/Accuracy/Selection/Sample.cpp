@@ -59,78 +59,73 @@ void Chooser::addSampleRows() {
   Value sizes = editor.addTemporary(base() + "_size", extents, f32);
   Value units = editor.addTemporary(base() + "_unit", extents, f32),
         sums = editor.addTemporary(base() + "_chances", extents, f32);
-  auto add = [](Code &at, Value x, Value y) { return at.make<arith::AddIOp>(x, y); };
   auto startOf = [&](Code &at, Value part) {
     Value numParts = at.index(kParts.count);
-    return at.make<arith::FloorDivSIOp>(at.make<arith::MulIOp>(part, at.extent(count)), numParts);
+    return at.floorDiv(at.mul(part, at.extent(count)), numParts);
   };
   auto lengthOf = [&](Code &at, Value part, Value start) {
-    return at.make<arith::SubIOp>(startOf(at, add(at, part, at.index(1))), start);
+    return at.sub(startOf(at, at.add(part, at.index(1))), start);
   };
   auto magnitudeOf = [&](Code &at, ValueRange head, Value row) {
-    IRMapping map;
-    SmallVector<Value> indices(head);
-    indices.push_back(row);
-    map.map(nest.getBody().getArguments(), indices);
+    IRMapping map = mapIndices(head, row);
     return loadMagnitude(at, map);
   };
-  auto times = [](Code &at, Value x, Value y) { return at.make<arith::MulFOp>(x, y); };
   auto chanceOf = [&](Code &at, Value magnitude, Value unit, Value most) {
-    Value x = times(at, magnitude, unit);
-    return Value(at.make<arith::MinimumFOp>(isMagnitudeSquare() ? x : times(at, x, x), most));
+    Value x = at.mul(magnitude, unit);
+    return at.min(isMagnitudeSquare() ? x : at.mul(x, x), most);
   };
   // The largest magnitude of each part, and the sum of the probabilities of the other rows.
   editor.addShortNest(names, extents, &sampled, [&](Code &code, ValueRange indices) {
     ValueRange head = indices.drop_back();
-    Value part = indices.back(), start = startOf(code, part), end = startOf(code, add(code, part, code.index(1)));
+    Value part = indices.back(), start = startOf(code, part), end = startOf(code, code.add(part, code.index(1)));
     // The range starts at the part, or earlier so that all rows exist; rows outside of the part
     // count as 0. If the row is an index of the magnitudes, the address is that of the first row
     // plus t, so that lanes share the loads.
     SymExpr longest = SymExpr::floorDiv(count, SymExpr(kParts.count)) + SymExpr(1);
-    Value from = code.make<arith::MinSIOp>(start, code.extent(count - longest));
+    Value from = code.min(start, code.extent(count - longest));
     auto isInside = [&](Code &at, Value t) {
-      Value row = add(at, from, t);
-      Value isBeforeEnd = at.make<arith::CmpIOp>(arith::CmpIPredicate::slt, row, end);
-      return at.make<arith::AndIOp>(at.make<arith::CmpIOp>(arith::CmpIPredicate::sge, row, start), isBeforeEnd);
+      Value row = at.add(from, t);
+      Value isBeforeEnd = at.compare(arith::CmpIPredicate::slt, row, end);
+      return at.both(at.compare(arith::CmpIPredicate::sge, row, start), isBeforeEnd);
     };
     auto magnitudeAt = [&](Code &at, Value t) {
       auto first = magnitudeOf(at, head, from).getDefiningOp<onf::LoadOp>();
-      return first && isTermOf(first, from) ? loadFurther(at, first, from, t) : magnitudeOf(at, head, add(at, from, t));
+      return first && isTermOf(first, from) ? loadFurther(at, first, from, t) : magnitudeOf(at, head, at.add(from, t));
     };
     auto ifInside = [&](Code &at, Value t, Value x) {
       Value none = at.real(0);
-      return at.make<arith::SelectOp>(isInside(at, t), x, none);
+      return at.select(isInside(at, t), x, none);
     };
     Value most = code.fold("t", longest, [&](Code &at, Value t, Value &) {
       Value none = at.real(0), all = at.real(INFINITY);
-      Value limit = at.make<arith::SelectOp>(isInside(at, t), all, none);
-      return SmallVector<Code::Term>{{Monoid::max, "most", at.make<arith::MinimumFOp>(magnitudeAt(at, t), limit)}};
+      Value limit = at.select(isInside(at, t), all, none);
+      return SmallVector<Code::State>{{Monoid::max, "most", at.min(magnitudeAt(at, t), limit)}};
     })[0];
     // Relative to the largest, because squares may overflow.
-    Value mostOrTiny = code.make<arith::MaximumFOp>(most, code.real(FLT_MIN));
-    Value inverse = code.make<arith::DivFOp>(code.real(1), mostOrTiny);
+    Value mostOrTiny = code.max(most, code.real(FLT_MIN));
+    Value inverse = code.div(code.real(1), mostOrTiny);
     Code::Values found = code.fold("t", longest, [&](Code &at, Value t, Value &) {
-      Value magnitude = magnitudeAt(at, t), x = times(at, magnitude, inverse);
-      Value is = at.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, magnitude, most);
-      Value isHere = at.make<arith::AndIOp>(is, isInside(at, t));
-      Value none = at.index(0), row = at.make<arith::SelectOp>(isHere, add(at, from, t), none);
-      Value square = isMagnitudeSquare() ? x : times(at, x, x);
-      return SmallVector<Code::Term>{{Monoid::max, "where", row}, {Monoid::add, "squares", ifInside(at, t, square)}};
+      Value magnitude = magnitudeAt(at, t), x = at.mul(magnitude, inverse);
+      Value is = at.compare(arith::CmpFPredicate::OEQ, magnitude, most);
+      Value isHere = at.both(is, isInside(at, t));
+      Value none = at.index(0), row = at.select(isHere, at.add(from, t), none);
+      Value square = isMagnitudeSquare() ? x : at.mul(x, x);
+      return SmallVector<Code::State>{{Monoid::max, "where", row}, {Monoid::add, "squares", ifInside(at, t, square)}};
     });
-    Value where = code.make<arith::MaxSIOp>(found[0], start);
+    Value where = code.max(found[0], start);
     Value itself = code.index(1);
-    Value others = code.toReal(code.make<arith::SubIOp>(lengthOf(code, part, start), itself));
-    Value mean = code.make<arith::DivFOp>(code.make<arith::SubFOp>(found[1], code.real(1)), others);
-    Value meanOrTiny = code.make<arith::MaximumFOp>(mean, code.real(0x1p-60));
-    Value unit = code.make<arith::DivFOp>(code.real(1.0 / kMostOfMean), meanOrTiny);
-    unit = times(code, isMagnitudeSquare() ? unit : Value(code.make<math::SqrtOp>(unit)), inverse);
-    unit = code.make<arith::MinimumFOp>(unit, code.real(FLT_MAX));
+    Value others = code.toReal(code.sub(lengthOf(code, part, start), itself));
+    Value mean = code.div(code.sub(found[1], code.real(1)), others);
+    Value meanOrTiny = code.max(mean, code.real(0x1p-60));
+    Value unit = code.div(code.real(1.0 / kMostOfMean), meanOrTiny);
+    unit = code.mul(isMagnitudeSquare() ? unit : Value(code.make<math::SqrtOp>(unit)), inverse);
+    unit = code.min(unit, code.real(FLT_MAX));
     Value sum = code.fold("t", longest, [&](Code &at, Value t, Value &) {
       // All rows are read, so that lanes share the loads.
-      Value isOther = at.make<arith::CmpIOp>(arith::CmpIPredicate::ne, add(at, from, t), where);
+      Value isOther = at.compare(arith::CmpIPredicate::ne, at.add(from, t), where);
       Value none = at.real(0), all = at.real(1);
-      Value limit = at.make<arith::SelectOp>(at.make<arith::AndIOp>(isOther, isInside(at, t)), all, none);
-      return SmallVector<Code::Term>{{Monoid::add, "chances", chanceOf(at, magnitudeAt(at, t), unit, limit)}};
+      Value limit = at.select(at.both(isOther, isInside(at, t)), all, none);
+      return SmallVector<Code::State>{{Monoid::add, "chances", chanceOf(at, magnitudeAt(at, t), unit, limit)}};
     })[0];
     code.store(where, largest, indices);
     code.store(most, sizes, indices);
@@ -138,43 +133,34 @@ void Chooser::addSampleRows() {
     code.store(sum, sums, indices);
   });
   // The draw is the last number of the hash, so that a part hashes the others once.
-  auto hashOf = [&](Code &at, ValueRange head, Value part, Value draw) {
-    SmallVector<Value> numbers(head);
-    numbers.push_back(draw);
-    return at.hash(part, numbers);
-  };
-  auto placed = [](ValueRange head, Value part) {
-    SmallVector<Value> place(head);
-    place.push_back(part);
-    return place;
-  };
+  auto hashOf = [&](Code &at, ValueRange head, Value part, Value draw) { return at.hash(part, placed(head, {draw})); };
   auto leaderOf = [&](Code &at, ValueRange head, Value group) {
-    Value first = at.make<arith::MulIOp>(group, at.index(kParts.perGroup)), leader = first,
-          most = at.load(sizes, placed(head, first));
+    Value first = at.mul(group, at.index(kParts.perGroup)), leader = first,
+          most = at.load(sizes, placed(head, {first}));
     for (int64_t k = 1; k < kParts.perGroup; ++k) {
-      Value part = add(at, first, at.index(k)), size = at.load(sizes, placed(head, part));
-      Value isMore = at.make<arith::CmpFOp>(arith::CmpFPredicate::OGT, size, most);
-      leader = at.make<arith::SelectOp>(isMore, part, leader), most = at.make<arith::SelectOp>(isMore, size, most);
+      Value part = at.add(first, at.index(k)), size = at.load(sizes, placed(head, {part}));
+      Value isMore = at.compare(arith::CmpFPredicate::OGT, size, most);
+      leader = at.select(isMore, part, leader), most = at.select(isMore, size, most);
     }
     return leader;
   };
   auto isLeader = [&](Code &at, ValueRange head, Value part) {
-    Value leader = leaderOf(at, head, at.make<arith::FloorDivSIOp>(part, at.index(kParts.perGroup)));
-    return Value(at.make<arith::CmpIOp>(arith::CmpIPredicate::eq, leader, part));
+    Value leader = leaderOf(at, head, at.floorDiv(part, at.index(kParts.perGroup)));
+    return at.compare(arith::CmpIPredicate::eq, leader, part);
   };
   auto numOthers = [&](Code &at, Value part, Value leads) {
-    Value none = at.index(0), one = at.index(1), own = at.make<arith::SelectOp>(leads, one, none);
-    return Value(at.make<arith::SubIOp>(lengthOf(at, part, startOf(at, part)), own));
+    Value none = at.index(0), one = at.index(1), own = at.select(leads, one, none);
+    return at.sub(lengthOf(at, part, startOf(at, part)), own);
   };
   // Draws a row other than the group's largest.
   auto drawn = [&](Code &at, ValueRange head, Value part, Value draw, Value leads) {
     Value others = numOthers(at, part, leads);
-    Value number = at.make<arith::MulIOp>(hashOf(at, head, part, draw), others);
-    Value further = at.make<arith::FloorDivSIOp>(number, at.index(Code::kHashes));
-    Value row = add(at, startOf(at, part), further);
-    Value where = at.toIndex(at.load(largest, placed(head, part)));
-    Value isBehind = at.make<arith::AndIOp>(leads, at.make<arith::CmpIOp>(arith::CmpIPredicate::sge, row, where));
-    return Value(at.make<arith::SelectOp>(isBehind, add(at, row, at.index(1)), row));
+    Value number = at.mul(hashOf(at, head, part, draw), others);
+    Value further = at.floorDiv(number, at.index(Code::kHashes));
+    Value row = at.add(startOf(at, part), further);
+    Value where = at.toIndex(at.load(largest, placed(head, {part})));
+    Value isBehind = at.both(leads, at.compare(arith::CmpIPredicate::sge, row, where));
+    return at.select(isBehind, at.add(row, at.index(1)), row);
   };
   names.push_back(editor.text("t")), extents.push_back(editor.text(SymExpr(kDraws)));
   Value taken = editor.addTemporary(base() + "_taken", extents, i32);
@@ -185,68 +171,60 @@ void Chooser::addSampleRows() {
     Value most = code.real(1), unit = code.load(units, at);
     Value chance = chanceOf(code, magnitudeOf(code, head, row), unit, most);
     Value factor = code.real(1.0 / Code::kHashes);
-    Value number = times(code, code.toReal(hashOf(code, head, part, add(code, draw, code.index(kTakeSalt)))), factor);
-    Value is = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLT, number, chance);
-    Value no = code.index(0), yes = code.index(1);
-    code.store(code.make<arith::SelectOp>(is, yes, no), taken, indices);
+    Value number = code.mul(code.toReal(hashOf(code, head, part, code.add(draw, code.index(kTakeSalt)))), factor);
+    Value is = code.compare(arith::CmpFPredicate::OLT, number, chance);
+    code.store(code.toNumber(is), taken, indices);
   });
   picked.numbers = editor.addTemporary(base() + "_row", picked.extents, i32);
   picked.shares = editor.addTemporary(base() + "_share", picked.extents, f32);
   editor.addShortNest(picked.names, picked.extents, &sampled, [&](Code &code, ValueRange indices) {
     ValueRange head = indices.drop_back();
-    Value r = indices.back(), part = code.make<arith::MinSIOp>(r, code.index(kParts.count - 1));
-    SmallVector<Value> at = placed(head, part);
+    Value r = indices.back(), part = code.min(r, code.index(kParts.count - 1));
+    SmallVector<Value> at = placed(head, {part});
     Value leads = isLeader(code, head, part), unit = code.load(units, at), sum = code.load(sums, at);
     // The largest row of the part may be drawn, unless it is the group's.
     Value most = code.real(1), chance = chanceOf(code, code.load(sizes, at), unit, most);
-    Value ofLargest = code.make<arith::SelectOp>(leads, code.real(0), chance);
-    sum = code.make<arith::AddFOp>(sum, ofLargest);
+    Value ofLargest = code.select(leads, code.real(0), chance);
+    sum = code.add(sum, ofLargest);
     Value first = code.fold("t", SymExpr(kDraws), [&](Code &in, Value t, Value &) {
-      SmallVector<Value> place(at);
-      place.push_back(t);
       Value no = in.index(0);
-      Value is = in.make<arith::CmpIOp>(arith::CmpIPredicate::ne, in.toIndex(in.load(taken, place)), no);
-      return SmallVector<Code::Term>{{Monoid::min, "first", in.make<arith::SelectOp>(is, t, in.index(kDraws))}};
+      Value is = in.compare(arith::CmpIPredicate::ne, in.toIndex(in.load(taken, placed(at, {t}))), no);
+      return SmallVector<Code::State>{{Monoid::min, "first", in.select(is, t, in.index(kDraws))}};
     })[0];
     Value row = drawn(code, head, part, first, leads), others = code.toReal(numOthers(code, part, leads));
     // q·a/Σ a + (1 − q)/n, with (1 − Σ a/n)^64 by squares.
-    Value mean = code.make<arith::DivFOp>(sum, others);
-    Value missed = code.make<arith::SubFOp>(code.real(1), mean);
-    missed = code.make<arith::MaximumFOp>(missed, code.real(0));
+    Value mean = code.div(sum, others);
+    Value missed = code.sub(code.real(1), mean);
+    missed = code.max(missed, code.real(0));
     static_assert(kDraws == 64);
     for (int squares = 0; squares < 6; ++squares)
-      missed = times(code, missed, missed);
-    Value sumOrTiny = code.make<arith::MaximumFOp>(sum, code.real(0x1p-60)), mostOfRow = code.real(1);
+      missed = code.mul(missed, missed);
+    Value sumOrTiny = code.max(sum, code.real(0x1p-60)), mostOfRow = code.real(1);
     Value ofRow = chanceOf(code, magnitudeOf(code, head, row), unit, mostOfRow);
-    Value share = code.make<arith::DivFOp>(ofRow, sumOrTiny);
-    Value probability = times(code, code.make<arith::SubFOp>(code.real(1), missed), share);
-    probability = code.make<arith::AddFOp>(probability, code.make<arith::DivFOp>(missed, others));
-    Value stands = code.make<arith::DivFOp>(code.real(1), probability);
-    Value isPicked = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, r, code.index(kParts.count));
+    Value share = code.div(ofRow, sumOrTiny);
+    Value probability = code.mul(code.sub(code.real(1), missed), share);
+    probability = code.add(probability, code.div(missed, others));
+    Value stands = code.div(code.real(1), probability);
+    Value isPicked = code.compare(arith::CmpIPredicate::slt, r, code.index(kParts.count));
     Value none = code.index(0);
-    Value group = code.make<arith::MaxSIOp>(code.make<arith::SubIOp>(r, code.index(kParts.count)), none);
-    Value where = code.toIndex(code.load(largest, placed(head, leaderOf(code, head, group))));
-    code.store(code.make<arith::SelectOp>(isPicked, row, where), picked.numbers, indices);
-    code.store(code.make<arith::SelectOp>(isPicked, stands, code.real(1)), picked.shares, indices);
+    Value group = code.max(code.sub(r, code.index(kParts.count)), none);
+    Value where = code.toIndex(code.load(largest, placed(head, {leaderOf(code, head, group)})));
+    code.store(code.select(isPicked, row, where), picked.numbers, indices);
+    code.store(code.select(isPicked, stands, code.real(1)), picked.shares, indices);
   });
 }
 
-Value Chooser::addGathered(const Score &score, Value from) {
+Value Chooser::addGathered(const ScoreFold &score, Value from) {
   auto type = cast<ArrayType>(from.getType());
   SmallVector<Attribute> extents(picked.extents);
   extents.push_back(type.getShape()[score.row.axis]);
-  std::string name = kernel.getArrayName(cast<BlockArgument>(from).getArgNumber()).str() + "_rows";
+  std::string name = editor.nameOf(from).str() + "_rows";
   Value array = editor.addTemporary(name, extents, type.getElementType());
   editor.addShortNest(picked.names, picked.extents, &sampled, [&](Code &code, ValueRange indices) {
-    IRMapping map;
-    SmallVector<Value> rowIndices(indices.drop_back());
-    rowIndices.push_back(code.toIndex(code.load(picked.numbers, indices)));
-    map.map(nest.getBody().getArguments(), rowIndices);
+    IRMapping map = mapIndices(indices.drop_back(), code.toIndex(code.load(picked.numbers, indices)));
     code.loops({editor.text("k")}, {extents.back()}, [&](Code &at, ValueRange k) {
-      SmallVector<Value> element(indices);
-      element.push_back(k[0]);
       Value x = loadAt(at, score.row, from, k[0], map);
-      at.store(isa<FloatType>(x.getType()) ? x : at.toIndex(x), array, element);
+      at.store(isa<FloatType>(x.getType()) ? x : at.toIndex(x), array, placed(indices, {k[0]}));
     });
   });
   return array;
@@ -260,7 +238,7 @@ Chooser::Copy Chooser::copySample() {
   copy.nest.setExtentsAttr(b.getArrayAttr(picked.extents));
   setChoice(copy.nest, sampled);
   nest.walk([&](onf::StoreOp store) {
-    if (llvm::none_of(results, [&](const Result &result) { return result.store == store; }))
+    if (llvm::none_of(results, [&](const NestResult &result) { return result.store == store; }))
       copy.map.lookup(store.getOperation())->erase();
   });
   copy.nest.walk([&](onf::ForOp loop) {
@@ -307,10 +285,10 @@ std::optional<onf::SplitNest> Chooser::splitSample(Copy &copy, int64_t length) {
 
 SmallVector<Value> Chooser::addSampleArrays(const Twine &suffix, ArrayRef<Attribute> rowExtents) {
   SmallVector<Value> arrays;
-  for (Result &result : results) {
+  for (NestResult &result : results) {
     SmallVector<Attribute> extents(rowExtents);
     llvm::append_range(extents, result.extents);
-    arrays.push_back(editor.addTemporary(kernel.getArrayName(numberOf(result.store)) + suffix, extents,
+    arrays.push_back(editor.addTemporary(editor.nameOf(result.store.getArray()) + suffix, extents,
                                          result.store.getValue().getType()));
   }
   return arrays;
@@ -339,7 +317,7 @@ static bool isFoundFrom(Value value, onf::FoldOp fold, llvm::function_ref<bool(u
 }
 
 /// Finds the pivots of the fold, if every result is the same for any larger pivot.
-void Chooser::findReferences() {
+void Chooser::findPivots() {
   if (!llvm::hasSingleElement(nest.getBody().getOps<onf::FoldOp>()))
     return;
   onf::FoldOp fold = *nest.getBody().getOps<onf::FoldOp>().begin();
@@ -351,7 +329,7 @@ void Chooser::findReferences() {
     auto refers = [&](unsigned other) { return llvm::is_contained(accAt(other).getRefs(), acc.getResult()); };
     // A result that depends on exactly one state relative to the pivot depends on the pivot.
     // Quotients of two, and sums of the pivot and a function of one, do not.
-    auto isTold = [&](const Result &result) {
+    auto isTold = [&](const NestResult &result) {
       onf::StoreOp store = result.store;
       unsigned found = 0;
       for (unsigned other = 0; other < fold.getNumResults(); ++other)
@@ -361,53 +339,53 @@ void Chooser::findReferences() {
     };
     if (isExtreme && acc.getType().isF32() && llvm::any_of(llvm::seq(fold.getNumResults()), refers) &&
         llvm::all_of(results, isTold))
-      references.push_back({acc, k, Value()});
+      pivots.push_back({acc, k, Value()});
   }
 }
 
 /// Stores, for each part of a plan's fold, the pivot of all keys if the part's own is far from it,
 /// otherwise the identity. Pivots are those of the unmodified nest.
-void Chooser::addReferences(const onf::SplitNest &written) {
+void Chooser::addPivots(const onf::SplitNest &written) {
   onf::FoldOp fold = *nest.getBody().getOps<onf::FoldOp>().begin();
   int64_t length = sampleLength(/*isWritten=*/false), own = sampleLength(/*isWritten=*/true);
   auto numParts = [&](int64_t of) {
-    return SymExpr::floorDiv(*SymExpr::parse(fold.getExtent()) + SymExpr(of - 1), SymExpr(of));
+    return SymExpr::floorDiv(getSymExpr(fold.getExtentAttr()) + SymExpr(of - 1), SymExpr(of));
   };
   SmallVector<Attribute> names(picked.names), extents(picked.extents);
   names.insert(std::prev(names.end()), editor.text("part"));
   extents.insert(std::prev(extents.end()), editor.text(numParts(length)));
-  for (Reference &of : references) {
-    Type type = onf::AccOp(of.acc).getType();
-    Monoid monoid = onf::AccOp(of.acc).getMonoid();
+  for (Pivot &of : pivots) {
+    Type type = of.acc.getType();
+    Monoid monoid = of.acc.getMonoid();
     bool isMax = monoid == Monoid::max;
-    of.array = editor.addTemporary(base() + "_far_" + onf::AccOp(of.acc).getName(), extents, type);
+    of.array = editor.addTemporary(base() + "_far_" + of.acc.getName(), extents, type);
     editor.addShortNest(names, extents, &sampled, [&](Code &code, ValueRange indices) {
       auto extreme = [&](const SymExpr &count, llvm::function_ref<Value(Code &, Value)> partAt) {
         return code.fold("q", count, [&](Code &in, Value q, Value &present) {
           Value part = partAt(in, q);
-          present = in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, part, in.extent(numParts(own)));
+          present = in.compare(arith::CmpIPredicate::slt, part, in.extent(numParts(own)));
           SmallVector<Value> place(indices);
           place[place.size() - 2] = part;
-          return SmallVector<Code::Term>{{monoid, "extreme", in.load(written.states[of.result], place)}};
+          return SmallVector<Code::State>{{monoid, "extreme", in.load(written.states[of.result], place)}};
         })[0];
       };
       Value whole = extreme(numParts(own), [&](Code &, Value q) { return q; });
       Value here = extreme(SymExpr(length / own), [&](Code &in, Value q) {
-        Value first = in.make<arith::MulIOp>(indices[indices.size() - 2], in.index(length / own));
-        return Value(in.make<arith::AddIOp>(first, q));
+        Value first = in.mul(indices[indices.size() - 2], in.index(length / own));
+        return in.add(first, q);
       });
-      Value off = isMax ? code.make<arith::SubFOp>(whole, here) : code.make<arith::SubFOp>(here, whole);
-      Value isFar = code.make<arith::CmpFOp>(arith::CmpFPredicate::OGT, off, code.real(kFar));
-      code.store(code.make<arith::SelectOp>(isFar, whole, code.real(isMax ? -INFINITY : INFINITY)), of.array, indices);
+      Value off = isMax ? code.sub(whole, here) : code.sub(here, whole);
+      Value isFar = code.compare(arith::CmpFPredicate::OGT, off, code.real(kFar));
+      code.store(code.select(isFar, whole, code.real(isMax ? -INFINITY : INFINITY)), of.array, indices);
     });
   }
 }
 
 /// Makes parts that are far from the pivot of all keys use that pivot, as the whole fold would: it
 /// determines how weights are rounded. The part is 0 until the nest is split.
-void Chooser::takeReferences(Copy &copy) {
-  for (const Reference &of : references) {
-    auto acc = dyn_cast_or_null<onf::AccOp>(copy.map.lookupOrNull(onf::AccOp(of.acc).getOperation()));
+void Chooser::takePivots(Copy &copy) {
+  for (Pivot &of : pivots) {
+    auto acc = dyn_cast_or_null<onf::AccOp>(copy.map.lookupOrNull(of.acc.getOperation()));
     if (!acc)
       continue;
     Code row(kernel, OpBuilder(acc->getParentOp()), nest.getLoc());
@@ -415,12 +393,11 @@ void Chooser::takeReferences(Copy &copy) {
     place.insert(std::prev(place.end()), row.index(0));
     Value known = row.load(of.array, place);
     if (Value moved = copy.moved.lookup(of.result))
-      known = row.make<arith::SubFOp>(known, moved);
+      known = row.sub(known, moved);
     auto yield = cast<onf::YieldOp>(acc.getValue().front().back());
     Code code(kernel, OpBuilder(yield), nest.getLoc());
     Value own = yield.getValues()[0];
-    Value value = acc.getMonoid() == Monoid::max ? Value(code.make<arith::MaximumFOp>(own, known))
-                                                 : Value(code.make<arith::MinimumFOp>(own, known));
+    Value value = acc.getMonoid() == Monoid::max ? code.max(own, known) : code.min(own, known);
     yield->setOperand(0, value);
   }
 }
@@ -435,17 +412,17 @@ SmallVector<Value> Chooser::addSample(unsigned plan) {
       readSampledRows(copy, score, rows);
   storeIn(copy, samples);
   if (!plan && llvm::any_of(llvm::seq(1u, numPlans() + 1), [&](unsigned p) { return roundsSmallWeights(p); }))
-    findReferences();
+    findPivots();
   if (plan && roundsSmallWeights(plan) && onf::canSplitFold(copy.nest))
-    takeReferences(copy);
+    takePivots(copy);
   auto split = splitSample(copy, sampleLength(/*isWritten=*/!plan));
   if (!plan && split)
-    addReferences(*split);
+    addPivots(*split);
   else if (!plan)
-    references.clear();
+    pivots.clear();
   else if (split)
     split->parts.walk([&](onf::LoadOp load) {
-      if (llvm::any_of(references, [&](const Reference &of) { return of.array == load.getArray(); })) {
+      if (llvm::any_of(pivots, [&](const Pivot &of) { return of.array == load.getArray(); })) {
         auto axes = split->parts.getBody().getArguments();
         load.getTermsMutable()[load.getTerms().size() - 2].assign(axes[axes.size() - 2]);
       }
@@ -454,8 +431,9 @@ SmallVector<Value> Chooser::addSample(unsigned plan) {
 }
 
 int64_t Chooser::sampleLength(bool isWritten) const {
-  bool isSingle = options.halves &&
-                  llvm::any_of(scores, [](const Score &score) { return score.row.load.getResult().getType().isF32(); });
+  bool isSingle = options.halves && llvm::any_of(scores, [](const ScoreFold &score) {
+                    return score.row.load.getResult().getType().isF32();
+                  });
   return isWritten && isSingle ? kShortPart : kPartLength;
 }
 

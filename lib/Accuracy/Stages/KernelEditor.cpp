@@ -1,7 +1,7 @@
 //===- KernelEditor.cpp - arrays and nests added to a kernel --------------===//
 #include "lib/Accuracy/Stages/KernelEditor.h"
 #include "dialects/ONF/Transforms/Temporaries.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 
@@ -19,12 +19,10 @@ Value Code::load(Value array, ValueRange indices) {
 }
 
 Value Code::loadFrom(Value array, ValueRange indices, Value further) {
-  SmallVector<Value> terms(indices);
-  terms.push_back(further);
   SmallVector<Attribute> texts(strides(array).getValue());
   texts.push_back(texts.back());
   Type element = cast<ArrayType>(array.getType()).getElementType();
-  return make<onf::LoadOp>(element, array, terms, b.getArrayAttr(texts), b.getStringAttr("0"));
+  return make<onf::LoadOp>(element, array, placed(indices, {further}), b.getArrayAttr(texts), b.getStringAttr("0"));
 }
 
 Value Code::loadFloat(Value array, ValueRange indices) { return widen(load(array, indices)); }
@@ -58,20 +56,43 @@ Value Code::toReal(Value index) {
   return make<arith::SIToFPOp>(b.getF32Type(), wide);
 }
 
+Value Code::toNumber(Value condition) {
+  Value no = index(0), yes = index(1);
+  return select(condition, yes, no);
+}
+
+template <typename FloatOp, typename IntegerOp> static Value makeFor(Code &code, Value x, Value y) {
+  if (isa<FloatType>(x.getType()))
+    return code.make<FloatOp>(x, y);
+  return code.make<IntegerOp>(x, y);
+}
+
+Value Code::add(Value x, Value y) { return makeFor<arith::AddFOp, arith::AddIOp>(*this, x, y); }
+Value Code::sub(Value x, Value y) { return makeFor<arith::SubFOp, arith::SubIOp>(*this, x, y); }
+Value Code::mul(Value x, Value y) { return makeFor<arith::MulFOp, arith::MulIOp>(*this, x, y); }
+Value Code::max(Value x, Value y) { return makeFor<arith::MaximumFOp, arith::MaxSIOp>(*this, x, y); }
+Value Code::min(Value x, Value y) { return makeFor<arith::MinimumFOp, arith::MinSIOp>(*this, x, y); }
+Value Code::div(Value x, Value y) { return make<arith::DivFOp>(x, y); }
+Value Code::absolute(Value x) { return make<math::AbsFOp>(x); }
+Value Code::floorDiv(Value x, Value y) { return make<arith::FloorDivSIOp>(x, y); }
+Value Code::compare(arith::CmpIPredicate is, Value x, Value y) { return make<arith::CmpIOp>(is, x, y); }
+Value Code::compare(arith::CmpFPredicate is, Value x, Value y) { return make<arith::CmpFOp>(is, x, y); }
+Value Code::both(Value x, Value y) { return make<arith::AndIOp>(x, y); }
+Value Code::select(Value condition, Value x, Value y) { return make<arith::SelectOp>(condition, x, y); }
+
 Value Code::hash(Value number, ValueRange others) {
   constexpr int64_t prime = 1048573;
   static_assert(prime * 1024 / 32 <= kHashes);
-  auto add = [&](Value x, Value y) { return make<arith::AddIOp>(x, y); };
   auto modulo = [&](Value x, int64_t y) { return make<arith::RemSIOp>(x, index(y)); };
-  auto times = [&](Value x, int64_t y) { return make<arith::MulIOp>(x, index(y)); };
+  auto times = [&](Value x, int64_t y) { return mul(x, index(y)); };
   Value hash = times(number, 7919);
   for (Value other : others)
     hash = modulo(add(times(modulo(hash, prime), 104729), other), prime);
   for (int64_t shift : {12345, 54321}) {
     Value moved = modulo(add(hash, index(shift)), prime);
-    Value square = make<arith::MulIOp>(moved, moved);
+    Value square = mul(moved, moved);
     Value divisor = index(32);
-    hash = make<arith::FloorDivSIOp>(modulo(square, prime * 1024), divisor);
+    hash = floorDiv(modulo(square, prime * 1024), divisor);
   }
   return hash;
 }
@@ -83,18 +104,18 @@ Value Code::hash(Value number, ValueRange others) {
 static ArrayAttr noText(OpBuilder &b) { return b.getArrayAttr({}); }
 
 Code::Values Code::fold(StringRef name, const SymExpr &extent,
-                        llvm::function_ref<SmallVector<Term>(Code &, Value, Value &)> body,
+                        llvm::function_ref<SmallVector<State>(Code &, Value, Value &)> body,
                         llvm::function_ref<SmallVector<Sum>(Code &)> sums) {
   // The body is built first, because it determines the states.
   auto block = std::make_unique<Block>();
   Value index = block->addArgument(b.getIndexType(), loc), present;
   Code inside(kernel, OpBuilder(b.getContext()), loc);
   inside.b.setInsertionPointToEnd(block.get());
-  SmallVector<Term> terms = body(inside, index, present);
+  SmallVector<State> terms = body(inside, index, present);
   if (present)
     onf::GuardOp::create(inside.b, loc, present);
   Values states;
-  for (Term &term : terms) {
+  for (State &term : terms) {
     auto acc =
         onf::AccOp::create(inside.b, loc, term.value.getType(), term.monoid, term.name, noText(b), noText(b),
                            ValueRange(), ValueRange(), ScalarFn::mul, noText(b), TypeAttr(), FlatSymbolRefAttr());
@@ -103,7 +124,7 @@ Code::Values Code::fold(StringRef name, const SymExpr &extent,
     onf::YieldOp::create(value, loc, term.value);
     states.push_back(acc.getResult());
   }
-  for (Sum &sum : sums(inside)) {
+  for (Sum &sum : sums ? sums(inside) : SmallVector<Sum>()) {
     auto type = ArrayType::get(b.getContext(), {sum.extent}, sum.value.getType());
     auto acc = onf::AccOp::create(inside.b, loc, type, Monoid::add, sum.name, b.getArrayAttr({sum.axis}),
                                   b.getArrayAttr({sum.extent}), ValueRange(), ValueRange(), ScalarFn::mul, noText(b),
@@ -111,7 +132,7 @@ Code::Values Code::fold(StringRef name, const SymExpr &extent,
     Code term(kernel, OpBuilder(b.getContext()), loc);
     Block *termBlock = term.b.createBlock(&acc.getValue());
     Value factor = sum.along(term, termBlock->addArgument(b.getIndexType(), loc));
-    onf::YieldOp::create(term.b, loc, term.make<arith::MulFOp>(sum.value, factor));
+    onf::YieldOp::create(term.b, loc, term.mul(sum.value, factor));
     states.push_back(acc.getResult());
   }
   onf::YieldOp::create(inside.b, loc, states);
@@ -121,24 +142,21 @@ Code::Values Code::fold(StringRef name, const SymExpr &extent,
   return Values(fold.getResults());
 }
 
-static Block *makeLoop(OpBuilder &b, Location loc, ArrayRef<Attribute> names, ArrayRef<Attribute> extents,
-                       onf::ForOp &loop) {
-  loop = onf::ForOp::create(b, loc, b.getArrayAttr(names), b.getArrayAttr(extents));
-  Block *block = new Block();
+static onf::ForOp makeLoop(OpBuilder &b, Location loc, ArrayRef<Attribute> names, ArrayRef<Attribute> extents) {
+  auto loop = onf::ForOp::create(b, loc, b.getArrayAttr(names), b.getArrayAttr(extents));
+  Block &block = loop.getBody().emplaceBlock();
   for (size_t k = 0; k < extents.size(); ++k)
-    block->addArgument(b.getIndexType(), loc);
-  loop.getBody().push_back(block);
-  return block;
+    block.addArgument(b.getIndexType(), loc);
+  return loop;
 }
 
 void Code::loops(ArrayRef<Attribute> names, ArrayRef<Attribute> extents,
                  llvm::function_ref<void(Code &, ValueRange)> body) {
   if (extents.empty())
     return body(*this, {});
-  onf::ForOp loop;
-  Block *block = makeLoop(b, loc, names, extents, loop);
-  Code inside(kernel, OpBuilder::atBlockEnd(block), loc);
-  body(inside, block->getArguments());
+  onf::ForOp loop = makeLoop(b, loc, names, extents);
+  Code inside(kernel, OpBuilder::atBlockEnd(&loop.getBody().front()), loc);
+  body(inside, loop.getBody().getArguments());
 }
 
 void setChoice(onf::ForOp nest, const Choice &choice) {
@@ -198,15 +216,25 @@ Value KernelEditor::addResult(const Twine &name, ArrayRef<Attribute> extents, Ty
   return kernel.getBody().insertArgument(number, type, kernel.getLoc());
 }
 
+std::pair<KernelEditor::Attributes, KernelEditor::Attributes> KernelEditor::axesOf(Value array,
+                                                                                   ArrayRef<unsigned> without) {
+  Attributes names, extents;
+  for (auto [axis, extent] : llvm::enumerate(cast<ArrayType>(array.getType()).getShape()))
+    if (!llvm::is_contained(without, axis)) {
+      names.push_back(text("i" + Twine(axis)));
+      extents.push_back(extent);
+    }
+  return {names, extents};
+}
+
 onf::ForOp KernelEditor::addNest(ArrayRef<Attribute> names, ArrayRef<Attribute> extents, const Choice *choice,
                                  llvm::function_ref<void(Code &, ValueRange)> body) {
   OpBuilder b(before);
-  onf::ForOp loop;
-  Block *block = makeLoop(b, before.getLoc(), names, extents, loop);
+  onf::ForOp loop = makeLoop(b, before.getLoc(), names, extents);
   if (choice)
     setChoice(loop, *choice);
-  Code code(kernel, OpBuilder::atBlockEnd(block), before.getLoc());
-  body(code, block->getArguments());
+  Code code(kernel, OpBuilder::atBlockEnd(&loop.getBody().front()), before.getLoc());
+  body(code, loop.getBody().getArguments());
   return loop;
 }
 

@@ -4,10 +4,18 @@
 
 #include "dialects/ONF/IR/Hints.h"
 #include "dialects/ONF/IR/ONF.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include <functional>
 
 namespace moa::accuracy {
+
+/// Returns the indices, followed by more.
+inline llvm::SmallVector<mlir::Value> placed(mlir::ValueRange indices, std::initializer_list<mlir::Value> more) {
+  llvm::SmallVector<mlir::Value> all(indices);
+  all.append(more);
+  return all;
+}
 
 /// Builds onf operations at one insertion point.
 class Code {
@@ -36,13 +44,28 @@ public:
   mlir::Value widen(mlir::Value value);
   mlir::Value toIndex(mlir::Value value);
   mlir::Value toReal(mlir::Value index);
+  /// Returns the index 1 if the condition holds, otherwise 0.
+  mlir::Value toNumber(mlir::Value condition);
+  /// Arithmetic of floats or of integers, by the type of x.
+  mlir::Value add(mlir::Value x, mlir::Value y);
+  mlir::Value sub(mlir::Value x, mlir::Value y);
+  mlir::Value mul(mlir::Value x, mlir::Value y);
+  mlir::Value max(mlir::Value x, mlir::Value y);
+  mlir::Value min(mlir::Value x, mlir::Value y);
+  mlir::Value div(mlir::Value x, mlir::Value y); ///< of floats
+  mlir::Value absolute(mlir::Value x);           ///< of a float
+  mlir::Value floorDiv(mlir::Value x, mlir::Value y);
+  mlir::Value compare(mlir::arith::CmpIPredicate is, mlir::Value x, mlir::Value y);
+  mlir::Value compare(mlir::arith::CmpFPredicate is, mlir::Value x, mlir::Value y);
+  mlir::Value both(mlir::Value x, mlir::Value y);
+  mlir::Value select(mlir::Value condition, mlir::Value x, mlir::Value y);
   /// Returns a hash in 0 … kHashes − 1 of numbers that are not negative.
   static constexpr int64_t kHashes = int64_t(1) << 25;
   mlir::Value hash(mlir::Value number, mlir::ValueRange others);
 
   //===--- Structure ------------------------------------------------------===//
   /// A state of a fold that no other state rescales.
-  struct Term {
+  struct State {
     Monoid monoid;
     std::string name;
     mlir::Value value;
@@ -56,15 +79,11 @@ public:
     std::function<mlir::Value(Code &, mlir::Value)> along;
     mlir::Type operand;
   };
-  /// Builds a fold over 0 … extent − 1. `body` returns the terms at an index and may set a guard;
+  /// Builds a fold over 0 … extent − 1. `body` returns the states at an index and may set a guard;
   /// `sums` returns accumulators, which may use values of `body`.
   Values fold(llvm::StringRef name, const SymExpr &extent,
-              llvm::function_ref<llvm::SmallVector<Term>(Code &, mlir::Value, mlir::Value &)> body) {
-    return fold(name, extent, body, [](Code &) { return llvm::SmallVector<Sum>(); });
-  }
-  Values fold(llvm::StringRef name, const SymExpr &extent,
-              llvm::function_ref<llvm::SmallVector<Term>(Code &, mlir::Value, mlir::Value &)> body,
-              llvm::function_ref<llvm::SmallVector<Sum>(Code &)> sums);
+              llvm::function_ref<llvm::SmallVector<State>(Code &, mlir::Value, mlir::Value &)> body,
+              llvm::function_ref<llvm::SmallVector<Sum>(Code &)> sums = nullptr);
   void loops(llvm::ArrayRef<mlir::Attribute> names, llvm::ArrayRef<mlir::Attribute> extents,
              llvm::function_ref<void(Code &, mlir::ValueRange)> body);
 
@@ -99,6 +118,14 @@ public:
     loop->setAttr(onf::kShortAttr, mlir::UnitAttr::get(kernel.getContext()));
     return loop;
   }
+  /// Returns names and extents for a nest over the axes of an array, except some.
+  using Attributes = llvm::SmallVector<mlir::Attribute>;
+  std::pair<Attributes, Attributes> axesOf(mlir::Value array, llvm::ArrayRef<unsigned> without = {});
+  llvm::StringRef nameOf(mlir::Value array) {
+    return kernel.getArrayName(llvm::cast<mlir::BlockArgument>(array).getArgNumber());
+  }
+  mlir::Type f32() { return mlir::Float32Type::get(kernel.getContext()); }
+  mlir::Type i32() { return mlir::IntegerType::get(kernel.getContext(), 32); }
   mlir::StringAttr text(const llvm::Twine &value) { return mlir::StringAttr::get(kernel.getContext(), value); }
   mlir::StringAttr text(const SymExpr &value) { return text(value.str()); }
 

@@ -10,35 +10,27 @@
 #define MOA_ACCURACY_LOWRANK_H
 
 #include "lib/Accuracy/Selection/Adapter.h"
-#include "llvm/ADT/SetVector.h"
 
 namespace moa::accuracy {
 
-/// The largest number of clusters is M/kKeysPerClass + kClassUnit, of outliers M/kKeysPerOdd.
-inline constexpr int64_t kClassUnit = 64, kKeysPerClass = 16, kKeysPerOdd = 32;
+/// The largest number of clusters is M/kKeysPerCluster + kClusterUnit, of outliers M/kKeysPerOutlier.
+inline constexpr int64_t kClusterUnit = 64, kKeysPerCluster = 16, kKeysPerOutlier = 32;
 
 /// Seeds of the pilot, the keys that are compared with them, and the parts that count these.
 inline constexpr int64_t kPilot = 128, kPilotKeys = 4096, kCountParts = 64;
 /// A key at the distance of the radius from κ_c has the weight e^{-kSharpness/2} there.
 inline constexpr double kSharpness = 8;
 
-/// Returns the indices of a head, followed by more.
-inline llvm::SmallVector<mlir::Value> at(mlir::ValueRange head, std::initializer_list<mlir::Value> more) {
-  llvm::SmallVector<mlir::Value> indices(head);
-  llvm::append_range(indices, more);
-  return indices;
-}
-
 /// t(i, d) = Σ_j w(i, j) · v(j, d), a state of the fold that carries an axis.
-struct WeightedSum {
+struct ClusterSum {
   mutable onf::AccOp acc;
   mutable onf::LoadOp load; // of v
   mlir::Value factor;
 };
 
-class KeyClasses final : public Chooser {
+class KeyClusters final : public Chooser {
 public:
-  KeyClasses(onf::KernelOp kernel, onf::ForOp nest, const Options &options, int64_t fewest)
+  KeyClusters(onf::KernelOp kernel, onf::ForOp nest, const Options &options, int64_t fewest)
       : Chooser(kernel, nest, options), fewest(fewest) {}
 
   bool plan(std::string &why);
@@ -55,21 +47,22 @@ private:
   //===--- The form of the nest ------------------------------------------===//
   bool findSums(std::string &why);
   bool checkUses(std::string &why);
-  const Score &score() { return scores[0]; }
-  SymExpr numKeys() { return *SymExpr::parse(scores[0].outer.getExtent()); }
-  SymExpr mostClasses() { return SymExpr::floorDiv(numKeys(), SymExpr(kKeysPerClass)) + SymExpr(kClassUnit); }
-  SymExpr mostOdd() { return SymExpr::floorDiv(numKeys(), SymExpr(kKeysPerOdd)); }
-  SymExpr depth() { return *SymExpr::parse(scores[0].fold.getExtent()); }
+  const ScoreFold &score() { return scores[0]; }
+  SymExpr numKeys() { return getSymExpr(scores[0].outer.getExtentAttr()); }
+  SymExpr mostClusters() { return SymExpr::floorDiv(numKeys(), SymExpr(kKeysPerCluster)) + SymExpr(kClusterUnit); }
+  SymExpr mostPlaces() { return mostClusters() + mostOutliers(); }
+  SymExpr mostOutliers() { return SymExpr::floorDiv(numKeys(), SymExpr(kKeysPerOutlier)); }
+  SymExpr depth() { return getSymExpr(scores[0].fold.getExtentAttr()); }
 
   //===--- Arrays per head ------------------------------------------------===//
-  using Extents = llvm::SmallVector<mlir::Attribute>;
-  std::pair<Extents, Extents> headed(llvm::StringRef name, const SymExpr &extent);
+  /// Adds a nest over heads and one more index.
+  void addNestOver(llvm::StringRef name, const SymExpr &extent, const Choice &where,
+                   llvm::function_ref<void(Code &, mlir::ValueRange)> body);
   mlir::Value addArray(llvm::StringRef suffix, llvm::ArrayRef<SymExpr> inner, mlir::Type element);
-  mlir::IRMapping headMap(mlir::ValueRange head, mlir::Value row);
   mlir::Value loadKey(Code &at, mlir::ValueRange head, mlir::Value key, mlir::Value k);
   mlir::Value partStart(Code &code, mlir::Value part, const SymExpr &count, mlir::Value parts);
   mlir::Value hashedKey(Code &code, mlir::ValueRange head, mlir::Value part, mlir::Value parts, int64_t salt);
-  mlir::Value numClasses(Code &code, mlir::ValueRange head);
+  mlir::Value numClusters(Code &code, mlir::ValueRange head);
   mlir::Value numFirst(Code &code, mlir::ValueRange head);
 
   //===--- The nests before the copies -----------------------------------===//
@@ -81,45 +74,42 @@ private:
   mlir::Value addHalfSquares(mlir::Value seeds, const SymExpr &count, const Choice &where);
   mlir::Value addNearest(mlir::Value keys, mlir::Value seeds, mlir::Value halves, const SymExpr &count,
                          const SymExpr &seedCount, const Choice &where,
-                         mlir::Value (KeyClasses::*ends)(Code &, mlir::ValueRange));
+                         mlir::Value (KeyClusters::*ends)(Code &, mlir::ValueRange));
   mlir::Value likeness(Code &at, mlir::ValueRange head, mlir::Value seeds, mlir::Value seed, mlir::Value keys,
                        mlir::Value key, bool seedFirst);
   mlir::Value addNearCounts(mlir::Value nearest, double radii, const Choice &where);
   mlir::Value addCounts(Code &code, mlir::ValueRange head, mlir::Value partCounts, mlir::Value where);
-  Choice addChoiceOf(llvm::StringRef name);
   void addPilot();
   mlir::Value largestOfPart(Code &code, mlir::Value weights, mlir::ValueRange head, mlir::Value part,
                             const SymExpr &count, mlir::Value parts, const SymExpr &longest);
   mlir::Value addDrawn(mlir::Value nearest);
-  mlir::Value isOdd(Code &in, mlir::ValueRange head, mlir::Value key, mlir::Value count, mlir::Value shares);
-  void addOdd(mlir::Value shares, const Choice &likely);
-  mlir::Value roomForOdd(Code &code, mlir::ValueRange head);
+  mlir::Value isOutlier(Code &in, mlir::ValueRange head, mlir::Value key, mlir::Value count, mlir::Value shares);
+  void addOutliers(mlir::Value shares, const Choice &likely);
+  mlir::Value roomForOutliers(Code &code, mlir::ValueRange head);
   mlir::Value nearness(Code &in, mlir::ValueRange head, mlir::Value c, mlir::Value j, mlir::Value halves,
                        bool seedFirst);
-  mlir::Value valueAt(Code &code, const WeightedSum &sum, mlir::ValueRange head, mlir::Value key, mlir::Value column);
-  SymExpr widthOf(const WeightedSum &sum);
+  mlir::Value valueAt(Code &code, const ClusterSum &sum, mlir::ValueRange head, mlir::Value key, mlir::Value column);
+  SymExpr widthOf(const ClusterSum &sum);
   void addMeans(mlir::Value halves, mlir::Value shares);
   void addSums();
-  void foldOverClasses(Copy &copy, mlir::ValueRange head);
+  void foldOverClusters(Copy &copy, mlir::ValueRange head);
   void readFrom(Copy &copy, onf::LoadOp old, llvm::function_ref<mlir::Value(Code &)> make);
-  void readClasses(Copy &copy, mlir::ValueRange head);
-  void addClasses();
-
-  SymExpr classPlaces() { return mostClasses() + mostOdd(); }
+  void readClusters(Copy &copy, mlir::ValueRange head);
+  void addClusters();
 
   int64_t fewest;
-  llvm::SmallVector<WeightedSum> sums;
+  llvm::SmallVector<ClusterSum> sums;
   mlir::Value counts; // members per cluster
   llvm::SmallVector<mlir::Value> means;
   mlir::Value radius, sharpness;           // squared; kSharpness / radius
   mlir::Value pilotSeeds, pilotSeedHalves; // seeds of the pilot, half of their squares
   mlir::Value pilotKeys, pilotHalves;      // keys compared with them, half of theirs
   Choice promising;                        // heads that get clusters
-  mlir::Value classes;                     // number of clusters
-  mlir::Value keyHalves;                   // half of the square of each key
-  mlir::Value classKeys, members;
-  mlir::Value oddKeys, all; // outliers; number of clusters and outliers
-  llvm::SmallVector<mlir::Value> classValues;
+  mlir::Value clusterCount;
+  mlir::Value keyHalves; // half of the square of each key
+  mlir::Value clusterKeys, members;
+  mlir::Value outlierKeys, all; // outliers; number of clusters and outliers
+  llvm::SmallVector<mlir::Value> clusterValues;
   mlir::Value rowMagnitudes;
 };
 

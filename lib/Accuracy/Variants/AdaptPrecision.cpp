@@ -52,14 +52,14 @@ static bool isAlone(onf::AccOp acc) {
   return is && is.getValue();
 }
 
-static bool isFast(const Score &score) {
+static bool isFast(const ScoreFold &score) {
   return score.row.load.getResult().getType().isBF16() && score.key.load.getResult().getType().isBF16() &&
          isAlone(*score.fold.getBody().getOps<onf::AccOp>().begin());
 }
 
-static bool isFast(const Carrier &carrier) {
-  Type type = carrier.load.getResult().getType();
-  return type.isBF16() && carrier.acc.getOperandType() == type && isAlone(carrier.acc);
+static bool isFast(const WeightedSum &weighted) {
+  Type type = weighted.load.getResult().getType();
+  return type.isBF16() && weighted.acc.getOperandType() == type && isAlone(weighted.acc);
 }
 
 /// Returns (x, y); plans pay if x > y. In general x counts multiply-adds of the nest, and y those
@@ -70,25 +70,25 @@ std::pair<SymExpr, SymExpr> Adapter::weigh() {
   bool isSplit = llvm::any_of(plans, [](const Plan &plan) { return plan.isSplit; });
   auto bytesOf = [](onf::LoadOp load) { return SymExpr(load.getResult().getType().getIntOrFloatBitWidth() / 8); };
   auto add = [&](onf::FoldOp outer, const SymExpr &width, onf::LoadOp key, bool isSaved) {
-    SymExpr keys = *SymExpr::parse(outer.getExtent());
+    SymExpr keys = getSymExpr(outer.getExtentAttr());
     if (isSaved)
       work = work + rows() * keys * width;
     // Keys are read for the scale, rounded, written, and read twice by the sample.
     bytes = bytes + keys * width * (bytesOf(key) * SymExpr(3) + SymExpr(isSplit ? 6 : 2));
   };
-  for (const Score &score : scores) {
-    SymExpr width = *SymExpr::parse(score.fold.getExtent());
+  for (const ScoreFold &score : scores) {
+    SymExpr width = getSymExpr(score.fold.getExtentAttr());
     add(score.outer, width, score.key.load, !options.bf16 || !isFast(score));
     bytes = bytes + rows() * width * (bytesOf(score.row.load) * SymExpr(2) + SymExpr(isSplit ? 3 : 1));
-    SymExpr keys = *SymExpr::parse(score.outer.getExtent());
+    SymExpr keys = getSymExpr(score.outer.getExtentAttr());
     sample = sample + keys * (width + carriedBy(score.outer));
     saved = saved + rows() * keys * (width - SymExpr(kCpuWorkPerScore));
   }
   if (!options.sums && plans.size() == 1 && !plans[0].half)
     return {saved * SymExpr(3), (bytes * SymExpr(kCpuWorkPerByte) + sample * SymExpr(kCpuSampleRows)) * SymExpr(8)};
-  for (const Carrier &carrier : carriers.empty() ? anyCarriers : carriers)
-    add(carrier.outer, *SymExpr::parse(cast<StringAttr>(carrier.acc.getExtents()[0]).getValue()), carrier.load,
-        !options.bf16 || !isFast(carrier));
+  for (const WeightedSum &weighted : weightedSums.empty() ? anyWeightedSums : weightedSums)
+    add(weighted.outer, getSymExpr(cast<StringAttr>(weighted.acc.getExtents()[0])), weighted.load,
+        !options.bf16 || !isFast(weighted));
   if (options.bf16)
     return {work, (bytes * SymExpr(kCpuWorkPerByte) + sample * SymExpr(kCpuSampleRows)) * SymExpr(kCpuSaved)};
   bool isSingle = llvm::any_of(plans, [](const Plan &plan) { return bool(plan.half); });
@@ -98,7 +98,7 @@ std::pair<SymExpr, SymExpr> Adapter::weigh() {
                                                       : options.workPerByte8);
   // A mask, such as a causal one, is assumed to leave half of the pairs.
   bool isMasked =
-      llvm::any_of(scores, [](Score &score) { return !score.outer.getBody().getOps<onf::GuardOp>().empty(); });
+      llvm::any_of(scores, [](ScoreFold &score) { return !score.outer.getBody().getOps<onf::GuardOp>().empty(); });
   if (isMasked && !isSingle)
     perByte *= 2;
   return {work, bytes * SymExpr(perByte)};
@@ -106,12 +106,12 @@ std::pair<SymExpr, SymExpr> Adapter::weigh() {
 
 void Adapter::addSizeCondition() {
   auto addOn = [&](Code &code, Value isLarge) { addPiloted(code, isLarge); };
-  llvm::function_ref<void(Code &, Value)> beside = nullptr;
+  llvm::function_ref<void(Code &, Value)> also = nullptr;
   if (canPilot())
-    beside = addOn;
-  options.fewest ? addCondition(std::max(options.fewest, kFewest), std::nullopt, beside)
-                 : addCondition(kFewest, weigh(), beside);
-  if (!beside)
+    also = addOn;
+  options.fewest ? addCondition(std::max(options.fewest, kFewest), std::nullopt, also)
+                 : addCondition(kFewest, weigh(), also);
+  if (!also)
     return addOpen();
   addScales();
   addPilot();
@@ -122,7 +122,7 @@ bool Adapter::plan(std::string &why) { return findPlans(why) && keepFastPlans(wh
 /// Removes plans whose nests would run slowly, by a trial on a copy of the kernel. With decisions
 /// or a table all plans stay, so that their numbers do not depend on the target.
 bool Adapter::keepFastPlans(std::string &why) {
-  if (!options.tellsSlow || options.decisions || !options.table.empty())
+  if (!options.reasonSlow || options.decisions || !options.table.empty())
     return true;
   std::optional<ScopedDiagnosticHandler> silence;
   silence.emplace(kernel.getContext(), [](Diagnostic &) { return success(); });
@@ -132,7 +132,7 @@ bool Adapter::keepFastPlans(std::string &why) {
   auto nests = kernel.getBody().getOps<onf::ForOp>();
   size_t place = std::distance(nests.begin(), llvm::find(nests, nest));
   Options plain = options;
-  plain.tellsSlow = nullptr;
+  plain.reasonSlow = nullptr;
   plain.table.clear();
   Adapter trial(copy, *std::next(copy.getBody().getOps<onf::ForOp>().begin(), place), plain);
   std::string unused;
@@ -145,7 +145,7 @@ bool Adapter::keepFastPlans(std::string &why) {
     int64_t number = static_cast<int64_t>(written.getChoice().value_or(0)) - trial.numEarlier;
     if (written.getChoices() != trial.chosen.array || number < 1)
       continue;
-    std::string reason = options.tellsSlow(copy, written);
+    std::string reason = options.reasonSlow(copy, written);
     if (reason.empty())
       continue;
     slow.set(number - 1);
@@ -157,7 +157,7 @@ bool Adapter::keepFastPlans(std::string &why) {
   for (int number = slow.size() - 1; number >= 0; --number)
     if (slow[number]) {
       if (!plans[number].half)
-        carriers.clear();
+        weightedSums.clear();
       plans.erase(plans.begin() + number);
     }
   if (slow.any() && !plans.empty())
@@ -176,12 +176,8 @@ bool Adapter::findPlans(std::string &why) {
   }
   if (!fits)
     return false;
-  auto isShort = [](StringRef extent) {
-    auto size = SymExpr::parse(extent)->getConstant();
-    return size && *size < kFewest;
-  };
-  if (isShort(cast<StringAttr>(nest.getExtents().getValue().back()).getValue()) ||
-      llvm::any_of(scores, [&](Score &score) { return isShort(score.outer.getExtent()); })) {
+  if (isKnownFew(cast<StringAttr>(nest.getExtents().getValue().back())) ||
+      llvm::any_of(scores, [&](ScoreFold &score) { return isKnownFew(score.outer.getExtentAttr()); })) {
     why = "rows or the indices of a fold are known to be few";
     return false;
   }
@@ -189,14 +185,14 @@ bool Adapter::findPlans(std::string &why) {
   bool hasHalves = false, hasBytes = false;
   if (options.bf16)
     hasHalves = addHalvesPlan(whyNot);
-  auto isOfBf16 = [](const Score &score) {
+  auto isOfBf16 = [](const ScoreFold &score) {
     return score.row.load.getResult().getType().isBF16() && score.key.load.getResult().getType().isBF16();
   };
   // Products of bf16 are as fast as those of 8 bits.
   bool areFast = options.bf16 && llvm::all_of(scores, isOfBf16);
   // Inputs of 16 bits have no other plan. Small tolerances are tried too, because results such as
   // logarithms may lose little.
-  bool areNarrow = llvm::all_of(scores, [](const Score &score) {
+  bool areNarrow = llvm::all_of(scores, [](const ScoreFold &score) {
     return score.row.load.getResult().getType().getIntOrFloatBitWidth() == 16 &&
            score.key.load.getResult().getType().getIntOrFloatBitWidth() == 16;
   });
@@ -213,18 +209,18 @@ bool Adapter::findPlans(std::string &why) {
     return false;
   }
   SmallVector<Value> rounded;
-  for (const Score &score : scores)
+  for (const ScoreFold &score : scores)
     rounded.push_back(score.fold.getResult(0));
-  for (ArrayRef<Carrier> list : {ArrayRef(carriers), ArrayRef(anyCarriers)})
-    for (const Carrier &carrier : list)
-      rounded.push_back(carrier.acc.getResult());
+  for (ArrayRef<WeightedSum> list : {ArrayRef(weightedSums), ArrayRef(anyWeightedSums)})
+    for (const WeightedSum &weighted : list)
+      rounded.push_back(weighted.acc.getResult());
   if (auto jump = findJump(rounded)) {
     why = describeJump(*jump);
     return false;
   }
   // A sample can miss the few rows with the largest errors in an exponent. Their size is measured
   // instead, which requires known factors.
-  for (const Score &score : scores)
+  for (const ScoreFold &score : scores)
     if (Operation *unknown = !needsEstimates() ? nullptr : findExponents(score, nest).unknown) {
       why = "errors of sums of products of " + nameOf(score.row) + " and " + nameOf(score.key) +
             " reach an exponential through '" + unknown->getName().getStringRef().str() +
@@ -250,42 +246,43 @@ bool Adapter::addBytesPlan(std::string &why) {
       }
   Plan all;
   if (options.sums)
-    carriers = findCarriers(nest, onDemand);
+    weightedSums = findWeightedSums(nest, onDemand);
   // Weighted sums must be in one fold and read different arrays.
-  for (auto [k, carrier] : llvm::enumerate(carriers))
-    for (const Carrier &other : ArrayRef(carriers).drop_front(k + 1))
-      if (carrier.outer != other.outer || carrier.load.getArray() == other.load.getArray()) {
-        why = carrier.outer == other.outer
+  for (auto [k, weighted] : llvm::enumerate(weightedSums))
+    for (const WeightedSum &other : ArrayRef(weightedSums).drop_front(k + 1))
+      if (weighted.outer != other.outer || weighted.load.getArray() == other.load.getArray()) {
+        why = weighted.outer == other.outer
                   ? "several weighted sums read one array, which the plan of 8 bits does not support"
                   : "weighted sums are in several folds, but the plan of 8 bits needs one fold";
         return false;
       }
   // With weighted sums in 16 bits, scores in 8 bits would gain nothing.
-  all.sums = !carriers.empty();
+  all.sums = !weightedSums.empty();
   plans.push_back(all);
   return true;
+}
+
+std::string Adapter::namesOf(ArrayRef<WeightedSum> list, StringRef separator) {
+  llvm::SetVector<StringRef> names;
+  for (const WeightedSum &weighted : list)
+    names.insert(editor.nameOf(weighted.load.getArray()));
+  return llvm::join(names, separator);
 }
 
 SmallVector<std::string> Adapter::listLaws(unsigned number) {
   const Plan &plan = plans[number - 1];
   SmallVector<std::string> laws;
-  auto namesOf = [&](ArrayRef<Carrier> list) {
-    llvm::SetVector<StringRef> names;
-    for (const Carrier &carrier : list)
-      names.insert(kernel.getArrayName(cast<BlockArgument>(carrier.load.getArray()).getArgNumber()));
-    return llvm::join(names, " and ");
-  };
   if (plan.half) {
     SmallVector<std::string> scaled;
     auto add = [&](const std::string &name) {
       if (!llvm::is_contained(scaled, name))
         scaled.push_back(name);
     };
-    for (const Score &score : scores)
+    for (const ScoreFold &score : scores)
       if (plan.half.isF16())
         add(nameOf(score.row)), add(nameOf(score.key));
-    if (plan.sumHalf && plan.sumHalf.isF16() && !anyCarriers.empty())
-      add(namesOf(anyCarriers));
+    if (plan.sumHalf && plan.sumHalf.isF16() && !anyWeightedSums.empty())
+      add(namesOf(anyWeightedSums, " and "));
     if (!scaled.empty())
       laws.push_back("B4: " + llvm::join(scaled, " and ") + " times powers of 2, which f16 then holds");
     if (plan.isSplit)
@@ -297,7 +294,7 @@ SmallVector<std::string> Adapter::listLaws(unsigned number) {
     return laws;
   }
   SmallVector<std::string> meanKeys, products;
-  for (const Score &score : scores) {
+  for (const ScoreFold &score : scores) {
     if (score.keyAxis && options.uses("B1"))
       meanKeys.push_back(nameOf(score.key));
     products.push_back(nameOf(score.row) + " and " + nameOf(score.key));
@@ -306,9 +303,9 @@ SmallVector<std::string> Adapter::listLaws(unsigned number) {
     laws.push_back("B1: scores less those of the mean of 64 keys of " + llvm::join(meanKeys, ", ") +
                    ", so that the common part of keys is not rounded");
   laws.push_back("B2: products of " + llvm::join(products, ", ") + " as those of integers times two steps");
-  bool hasTotal = llvm::any_of(carriers, [](const Carrier &carrier) { return carrier.total.has_value(); });
+  bool hasTotal = llvm::any_of(weightedSums, [](const WeightedSum &weighted) { return weighted.total.has_value(); });
   if (plan.sums && hasTotal && options.uses("B3"))
-    laws.push_back("B3: " + namesOf(carriers) +
+    laws.push_back("B3: " + namesOf(weightedSums, " and ") +
                    " less the mean of 64 rows, where that is large, which the sum of weights brings back");
   if (plan.sums && options.uses("B7"))
     laws.push_back("B7: exponentials that are weights of e4m3 by lines between powers of 2");
@@ -320,43 +317,36 @@ std::string Adapter::describe(unsigned number) {
   SmallVector<std::string> sums;
   bool isCommon = true;
   auto textOf = [](Type type) { return type.isF16() ? "f16 with powers of 2 as scales" : "bf16"; };
-  for (const Score &score : scores) {
+  for (const ScoreFold &score : scores) {
     sums.push_back(nameOf(score.row) + " and " + nameOf(score.key));
     isCommon &= hasCommonScales(score);
   }
   if (plan.half) {
     std::string how = plan.isSplit ? "as sums of two floats of " : "in ";
     std::string text = "sums of products of " + llvm::join(sums, ", ") + " " + how + textOf(plan.half);
-    if (anyCarriers.empty())
+    if (anyWeightedSums.empty())
       return text;
-    text += "; weights and ";
-    llvm::SetVector<StringRef> names;
-    for (const Carrier &carrier : anyCarriers)
-      names.insert(kernel.getArrayName(cast<BlockArgument>(carrier.load.getArray()).getArgNumber()));
-    return text + llvm::join(names, " ") + " of sums " + how + textOf(plan.sumHalf);
+    return text + "; weights and " + namesOf(anyWeightedSums, " ") + " of sums " + how + textOf(plan.sumHalf);
   }
   std::string text = "sums of products of " + llvm::join(sums, ", ") + " in 8-bit integers with a scale " +
                      (isCommon ? "for all rows" : "per row");
   if (plan.sums)
-    for (const Carrier &carrier : carriers)
-      text += "; weights and " +
-              kernel.getArrayName(cast<BlockArgument>(carrier.load.getArray()).getArgNumber()).str() +
-              " of sums in e4m3 with a scale per column";
+    for (const WeightedSum &weighted : weightedSums)
+      text +=
+          "; weights and " + editor.nameOf(weighted.load.getArray()).str() + " of sums in e4m3 with a scale per column";
   return text;
 }
 
 /// Returns the magnitude of a row's largest element. If the score has factors per row on the way to
 /// an exponential, returns the square of their product with it.
 Value Adapter::loadMagnitude(Code &at, IRMapping &map) {
-  const Score &first = scores[0];
+  const ScoreFold &first = scores[0];
   Type type = plans[0].half;
-  Value size =
-      loadLargest(at, first.row,
-                  type ? half(first.row.array(), first.row.axis, halfRowAxis(first), type) : rounded(first.row), map);
+  Value size = loadLargest(at, first.row, type ? halfOfRow(first, type) : rounded(first.row), map);
   if (!isMagnitudeSquare())
     return size;
-  auto ofKeys = [&](const Exponent &, unsigned) { return at.real(1); };
-  return timesFactors(at, at.make<arith::MulFOp>(size, size), first, nest, map, ofKeys);
+  auto ofKeys = [&](const ExponentPath &, unsigned) { return at.real(1); };
+  return timesFactors(at, at.mul(size, size), first, nest, map, ofKeys);
 }
 
 bool Adapter::isMagnitudeSquare() { return hasFactorsOfRows(scores[0], nest); }
@@ -370,16 +360,16 @@ void Adapter::rewrite(Copy &copy, unsigned number, ValueRange rowIndices) {
       roundScore(copy, score, rowIndices.empty() ? rounded(score.row) : gatheredRounded[k], rowIndices,
                  rounded(score.key));
   }
-  for (const Carrier &carrier : plan.half ? ArrayRef(anyCarriers) : ArrayRef<Carrier>())
-    halveCarrier(copy, carrier, plan);
+  for (const WeightedSum &weighted : plan.half ? ArrayRef(anyWeightedSums) : ArrayRef<WeightedSum>())
+    halveWeightedSum(copy, weighted, plan);
   if (plan.sums && !plan.half)
-    for (const Carrier &carrier : carriers)
-      roundCarrier(copy, carrier);
+    for (const WeightedSum &weighted : weightedSums)
+      roundWeightedSum(copy, weighted);
 }
 
 void Adapter::addBytes() {
-  for (Score &score : scores) {
-    Rounded key = roundedArrays.lookup({score.key.array(), score.key.axis});
+  for (ScoreFold &score : scores) {
+    RoundedArray key = roundedArrays.lookup({score.key.array(), score.key.axis});
     if (!key.data) {
       key = addRounded(score.key.array(), score.key.axis, findMean(score),
                        hasCommonScales(score) ? score.keyAxis : std::nullopt);
@@ -389,27 +379,27 @@ void Adapter::addBytes() {
     auto mean = means.find(score.key.array());
     Value shift = mean != means.end() ? shifts[&score] = addShiftArray(score) : Value();
     auto storeShiftAt = [&](Code &code, ValueRange indices) { storeShift(code, score, mean->second, shift, indices); };
-    Rounded &row = roundedArrays[{score.row.array(), score.row.axis}];
-    bool isBeside = shift && !row.data && hasRowsOfNest(score.row);
-    if (shift && !isBeside)
+    RoundedArray &row = roundedArrays[{score.row.array(), score.row.axis}];
+    bool isTogether = shift && !row.data && hasRowsOfNest(score.row);
+    if (shift && !isTogether)
       editor.addNest(nest.getNames().getValue(), nest.getExtents().getValue(), &sampled, storeShiftAt);
     if (!row.data) {
       auto across = key.across ? rowAxisOf(score) : std::nullopt;
-      row = isBeside ? addRounded(score.row.array(), score.row.axis, nullptr, across, storeShiftAt)
-                     : addRounded(score.row.array(), score.row.axis, nullptr, across);
+      row = isTogether ? addRounded(score.row.array(), score.row.axis, nullptr, across, storeShiftAt)
+                       : addRounded(score.row.array(), score.row.axis, nullptr, across);
     }
   }
   if (plans[0].sums)
-    for (Carrier &carrier : carriers)
-      if (RoundedValues &values = roundedValues[carrier.load.getArray()]; !values.data)
-        values = addRoundedValues(carrier);
+    for (WeightedSum &weighted : weightedSums)
+      if (RoundedValues &values = roundedValues[weighted.load.getArray()]; !values.data)
+        values = addRoundedValues(weighted);
 }
 
 void Adapter::run() {
   if (isBound)
     return runBound();
   leadAlternatives();
-  note();
+  recordPlans();
   addDecisionResults();
   addSizeCondition();
   bool hasBytes = !plans[0].half;
@@ -424,7 +414,7 @@ void Adapter::run() {
       picked.gathered.push_back(addGathered(score, score.row.array()));
       for (const Plan &plan : plans)
         if (plan.half) {
-          const Rounded &rows = half(score.row.array(), score.row.axis, halfRowAxis(score), plan.half);
+          const RoundedArray &rows = halfOfRow(score, plan.half);
           for (Value data : {rows.data, rows.rest})
             if (Value *known = data ? &gatheredHalves[{data, k}] : nullptr; known && !*known)
               *known = addGathered(score, data);
@@ -433,7 +423,7 @@ void Adapter::run() {
         reach.push_back(addReach(score, /*ofSample=*/true));
       if (!hasBytes)
         continue;
-      Rounded rows = rounded(score.row);
+      RoundedArray rows = rounded(score.row);
       if (rows.across)
         rows.data = addGathered(score, rows.data);
       else
@@ -448,7 +438,7 @@ void Adapter::run() {
 namespace {
 struct AdaptPrecision final : moa::impl::AdaptPrecisionPassBase<AdaptPrecision> {
   using Base::Base;
-  NestTeller tellsSlow;
+  NestReason reasonSlow;
 
   void runOnOperation() final {
     if (failed(checkLaws(getOperation(), disable, kPrecisionLaws)))
@@ -462,7 +452,7 @@ struct AdaptPrecision final : moa::impl::AdaptPrecisionPassBase<AdaptPrecision> 
                     /*isShared=*/false,
                     fewest,
                     pilot,
-                    tellsSlow,
+                    reasonSlow,
                     workPerByte8,
                     workPerByte16,
                     workPerByteSplit,
@@ -479,8 +469,8 @@ struct AdaptPrecision final : moa::impl::AdaptPrecisionPassBase<AdaptPrecision> 
 };
 } // namespace
 
-std::unique_ptr<Pass> moa::createAdaptPrecisionPass(AdaptPrecisionPassOptions options, NestTeller tellsSlow) {
+std::unique_ptr<Pass> moa::createAdaptPrecisionPass(AdaptPrecisionPassOptions options, NestReason reasonSlow) {
   auto pass = std::make_unique<AdaptPrecision>(std::move(options));
-  pass->tellsSlow = std::move(tellsSlow);
+  pass->reasonSlow = std::move(reasonSlow);
   return pass;
 }

@@ -16,34 +16,30 @@ bool Adapter::planBound(std::string &why) {
     return false;
   }
   bounds = Bounds::read(kernel);
-  for (Result &result : results)
-    if (!bounds || !bounds->hasBound(kernel.getArrayName(numberOf(result.store)), "written")) {
+  for (NestResult &result : results)
+    if (!bounds || !bounds->hasBound(editor.nameOf(result.store.getArray()), "written")) {
       why = whyNoBounds(kernel);
       return false;
     }
-  auto isShort = [](StringRef extent) {
-    auto size = SymExpr::parse(extent)->getConstant();
-    return size && *size < kFewest;
-  };
   std::string whyNot = "this processor has nothing for products of 16 bits";
   if (options.halves || options.bf16) {
     if (scores.empty())
       whyNot = whyNoScores();
-    else if (isShort(cast<StringAttr>(nest.getExtents().getValue().back()).getValue()) ||
-             isShort(scores.front().outer.getExtent()))
+    else if (isKnownFew(cast<StringAttr>(nest.getExtents().getValue().back())) ||
+             isKnownFew(scores.front().outer.getExtentAttr()))
       whyNot = "rows or the indices of a fold are known to be few";
     else
       addHalvesPlan(whyNot);
   }
-  auto nameOf = [&](Value array) { return kernel.getArrayName(cast<BlockArgument>(array).getArgNumber()); };
   for (Plan &plan : plans) {
-    bool areClasses = llvm::all_of(
-        results, [&](Result &result) { return bounds->hasBound(nameOf(result.store.getArray()), "halves"); });
-    for (const Score &score : scores)
-      areClasses &=
-          bounds->isOf("scores", nameOf(score.row.array())) && bounds->isOf("scores", nameOf(score.key.array()));
-    for (const Carrier &carrier : anyCarriers)
-      areClasses &= bounds->isOf("sums", nameOf(carrier.load.getArray()));
+    bool areClasses = llvm::all_of(results, [&](NestResult &result) {
+      return bounds->hasBound(editor.nameOf(result.store.getArray()), "halves");
+    });
+    for (const ScoreFold &score : scores)
+      areClasses &= bounds->isOf("scores", editor.nameOf(score.row.array())) &&
+                    bounds->isOf("scores", editor.nameOf(score.key.array()));
+    for (const WeightedSum &weighted : anyWeightedSums)
+      areClasses &= bounds->isOf("sums", editor.nameOf(weighted.load.getArray()));
     Type bf16 = Builder(kernel.getContext()).getBF16Type();
     if (!areClasses)
       plan.half = bf16;
@@ -62,7 +58,7 @@ bool Adapter::planBound(std::string &why) {
 /// −1 otherwise.
 void Adapter::runBound() {
   if (!plans.empty())
-    note();
+    recordPlans();
   addDecisionResults();
   if (!plans.empty()) {
     addSizeCondition();
@@ -74,16 +70,14 @@ void Adapter::runBound() {
     formats.push_back(plan.isSplit ? plan.half.isF16() ? "split" : "bf16x2" : plan.half.isF16() ? "halves" : "bf16");
   std::vector<BoundNests> each;
   SmallVector<onf::ForOp> nests;
-  for (Result &result : results) {
-    std::string name = kernel.getArrayName(numberOf(result.store)).str();
+  for (NestResult &result : results) {
+    std::string name = editor.nameOf(result.store.getArray()).str();
     BoundNests &of = each.emplace_back(editor, *bounds, name, findHeadAxes(nest, result.store, name), headExtents);
     for (const std::string &text : formats)
       of.addStatistics(text);
     llvm::append_range(nests, of.nests);
   }
-  chosen.array = editor.addTemporary(base() + "_choice", headExtents, Builder(kernel.getContext()).getI32Type());
-  for (unsigned axis = 0; axis < headExtents.size(); ++axis)
-    chosen.axes.push_back(axis);
+  chosen = addHeadChoice("_choice");
   editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
     SmallVector<Value> allowed(formats.size());
     SmallVector<SmallVector<Value>> values(results.size());
@@ -94,23 +88,23 @@ void Adapter::runBound() {
         limit = std::nextafter(limit, 0.0f);
       for (auto [p, text] : llvm::enumerate(formats)) {
         Value bound = each[o].write(code, head, text);
-        Value is = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, bound, code.real(limit));
+        Value is = code.compare(arith::CmpFPredicate::OLE, bound, code.real(limit));
         values[o].push_back(bound);
-        allowed[p] = allowed[p] ? code.make<arith::AndIOp>(allowed[p], is) : is;
+        allowed[p] = allowed[p] ? code.both(allowed[p], is) : is;
       }
     }
     Value notShown = code.index(kNotShown);
-    Value plan = code.make<arith::SelectOp>(allowed[0], code.index(0), notShown), none = code.index(0);
-    Value first = isTabled ? tabled(code, head) : Value(), choice = none;
+    Value plan = code.select(allowed[0], code.index(0), notShown), none = code.index(0);
+    Value first = isTabled ? planOfTable(code, head) : Value(), choice = none;
     for (unsigned p = plans.size(); p > 0; --p) {
-      Value takes = code.make<arith::AndIOp>(isTried(code, tried, head), allowed[p]);
+      Value takes = code.both(isTried(code, tried, head), allowed[p]);
       if (first) {
-        Value isLater = code.make<arith::CmpIOp>(arith::CmpIPredicate::sge, code.index(p), first);
-        Value isAny = code.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, first, none);
-        takes = code.make<arith::AndIOp>(takes, code.make<arith::AndIOp>(isLater, isAny));
+        Value isLater = code.compare(arith::CmpIPredicate::sge, code.index(p), first);
+        Value isAny = code.compare(arith::CmpIPredicate::sgt, first, none);
+        takes = code.both(takes, code.both(isLater, isAny));
       }
-      plan = code.make<arith::SelectOp>(takes, code.index(p), plan);
-      choice = code.make<arith::SelectOp>(takes, code.index(p), choice);
+      plan = code.select(takes, code.index(p), plan);
+      choice = code.select(takes, code.index(p), choice);
     }
     code.store(choice, chosen.array, head);
     if (planArray)
@@ -120,12 +114,10 @@ void Adapter::runBound() {
       code.loops({editor.text("p")}, {size}, [&](Code &in, ValueRange p) {
         Value value = values[o][0];
         for (unsigned k = 1; k < formats.size(); ++k) {
-          Value here = in.make<arith::CmpIOp>(arith::CmpIPredicate::eq, p[0], in.index(k));
-          value = in.make<arith::SelectOp>(here, values[o][k], value);
+          Value here = in.compare(arith::CmpIPredicate::eq, p[0], in.index(k));
+          value = in.select(here, values[o][k], value);
         }
-        SmallVector<Value> indices(head);
-        indices.push_back(p[0]);
-        in.store(value, array, indices);
+        in.store(value, array, placed(head, {p[0]}));
       });
     }
   });

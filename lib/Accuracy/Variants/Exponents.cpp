@@ -20,7 +20,7 @@ class Follower {
 public:
   Follower(onf::ForOp nest, onf::FoldOp outer) : nest(nest), key(outer.getBody().getArgument(0)) {}
 
-  Exponents run(Value start) {
+  ExponentPaths run(Value start) {
     findReached(start);
     follow(start, {});
     while (!open.empty()) {
@@ -30,13 +30,13 @@ public:
           step(use, way);
     }
     // A sum with another value has its own magnitude; it matters if no exponential follows.
-    if (result.ways.empty() && !result.unknown)
-      result.ways = sums;
+    if (result.paths.empty() && !result.unknown)
+      result.paths = sums;
     return std::move(result);
   }
 
 private:
-  struct Way : Exponent {
+  struct Way : ExponentPath {
     Operation *unknown = nullptr;
     std::vector<void *> key(Value value) const {
       std::vector<void *> key{value.getAsOpaquePointer(), unknown};
@@ -104,7 +104,7 @@ private:
     if (way.unknown)
       result.unknown = way.unknown;
     else
-      result.ways.push_back(way);
+      result.paths.push_back(way);
   }
 
   void step(OpOperand &use, const Way &way) {
@@ -119,7 +119,7 @@ private:
       bool isQuotient = isa<arith::DivFOp>(user);
       Value other = user->getOperand(1 - use.getOperandNumber());
       bool ofRow = isOfRow(other);
-      Exponent::Factors &into = ofRow ? next.ofRow : next.ofKey;
+      ExponentPath::Factors &into = ofRow ? next.ofRow : next.ofKey;
       if ((isQuotient && use.getOperandNumber() == 1) || !(ofRow || isOfKey(other)))
         lose();
       else
@@ -154,51 +154,51 @@ private:
   llvm::SetVector<Value> reached;
   SmallVector<std::pair<Value, Way>> open;
   std::set<std::vector<void *>> seen;
-  SmallVector<Exponent> sums;
-  Exponents result;
+  SmallVector<ExponentPath> sums;
+  ExponentPaths result;
 };
 } // namespace
 
-Exponents findExponents(const Score &score, onf::ForOp nest) {
+ExponentPaths findExponents(const ScoreFold &score, onf::ForOp nest) {
   return Follower(nest, score.outer).run(score.fold.getResult(0));
 }
 
 /// Returns `square` times the squares of the factors, over those of the divisors.
-static Value timesSquares(Code &code, Value square, const Exponent::Factors &by, IRMapping &map) {
+static Value timesSquares(Code &code, Value square, const ExponentPath::Factors &by, IRMapping &map) {
   auto squareOf = [&](Value factor) {
     Value copy = copyOf(code, factor, map);
-    return code.make<arith::MulFOp>(copy, copy);
+    return code.mul(copy, copy);
   };
   for (Value factor : by.factors)
-    square = code.make<arith::MulFOp>(square, squareOf(factor));
+    square = code.mul(square, squareOf(factor));
   for (Value divisor : by.divisors)
-    square = code.make<arith::DivFOp>(square, squareOf(divisor));
+    square = code.div(square, squareOf(divisor));
   return square;
 }
 
-Value squareOfKey(Code &code, const Exponent &way, IRMapping &map) {
+Value squareOfKey(Code &code, const ExponentPath &way, IRMapping &map) {
   return timesSquares(code, code.real(1), way.ofKey, map);
 }
 
-Value timesFactors(Code &code, Value square, const Score &score, onf::ForOp nest, IRMapping &map,
-                   llvm::function_ref<Value(const Exponent &, unsigned)> ofKeys) {
-  Exponents exponents = findExponents(score, nest);
-  if (exponents.ways.empty() && score.factor)
-    exponents.ways.push_back({{{score.factor}, {}}, {}});
+Value timesFactors(Code &code, Value square, const ScoreFold &score, onf::ForOp nest, IRMapping &map,
+                   llvm::function_ref<Value(const ExponentPath &, unsigned)> ofKeys) {
+  ExponentPaths exponents = findExponents(score, nest);
+  if (exponents.paths.empty() && score.factor)
+    exponents.paths.push_back({{{score.factor}, {}}, {}});
   Value largest;
-  for (auto [number, way] : llvm::enumerate(exponents.ways)) {
+  for (auto [number, way] : llvm::enumerate(exponents.paths)) {
     Value x = timesSquares(code, square, way.ofRow, map);
     if (!way.ofKey.isOne())
-      x = code.make<arith::MulFOp>(x, ofKeys(way, number));
-    largest = largest ? Value(code.make<arith::MaximumFOp>(largest, x)) : x;
+      x = code.mul(x, ofKeys(way, number));
+    largest = largest ? code.max(largest, x) : x;
   }
   return largest ? largest : square;
 }
 
-bool hasFactorsOfRows(const Score &score, onf::ForOp nest) {
+bool hasFactorsOfRows(const ScoreFold &score, onf::ForOp nest) {
   rows::Dependence deps;
   Value row = nest.getBody().getArguments().back();
-  return llvm::any_of(findExponents(score, nest).ways, [&](const Exponent &way) {
+  return llvm::any_of(findExponents(score, nest).paths, [&](const ExponentPath &way) {
     auto differs = [&](Value factor) { return deps.on(factor, row); };
     return llvm::any_of(way.ofRow.factors, differs) || llvm::any_of(way.ofRow.divisors, differs);
   });

@@ -6,18 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Accuracy/Selection/Adapter.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 
 namespace moa::accuracy {
-
-SmallVector<Value> Adapter::Extremes::placesOf(ValueRange others, Value part, Value column) {
-  SmallVector<Value> places(others);
-  places.append({part, column});
-  return places;
-}
 
 Adapter::Extremes Adapter::addExtremes(BlockArgument array, unsigned along, unsigned column, const Extremes::Part &part,
                                        llvm::function_ref<Choice(const Axes &)> where) {
@@ -35,8 +27,8 @@ Adapter::Extremes Adapter::addExtremes(BlockArgument array, unsigned along, unsi
   names.append({editor.text("p"), editor.text("d")});
   extents.append({editor.text(SymExpr(part.count)), type.getShape()[column]});
   axes.append({std::nullopt, column});
-  std::string name = kernel.getArrayName(array.getArgNumber()).str();
-  Type single = Builder(kernel.getContext()).getF32Type();
+  std::string name = editor.nameOf(array).str();
+  Type single = editor.f32();
   Extremes extremes;
   extremes.parts = part.count;
   extremes.high = editor.addTemporary(name + "_high", extents, single);
@@ -54,10 +46,10 @@ Adapter::Extremes Adapter::addExtremes(BlockArgument array, unsigned along, unsi
         indices[column] = at.back();
         indices[along] = part.place(in, number, step, k);
         Value x = in.loadFloat(array, indices);
-        high = high ? in.make<arith::MaximumFOp>(high, x) : x;
-        low = low ? in.make<arith::MinimumFOp>(low, x) : x;
+        high = high ? in.max(high, x) : x;
+        low = low ? in.min(low, x) : x;
       }
-      return SmallVector<Code::Term>{{Monoid::max, "high", high}, {Monoid::min, "low", low}};
+      return SmallVector<Code::State>{{Monoid::max, "high", high}, {Monoid::min, "low", low}};
     });
     code.store(found[0], extremes.high, at);
     code.store(found[1], extremes.low, at);
@@ -69,11 +61,11 @@ Value Adapter::Extremes::largestOf(Code &code, ValueRange others, Value first, i
                                    Value mean) const {
   Value most;
   for (int64_t k = 0; k < count; ++k) {
-    Value part = first ? code.make<arith::AddIOp>(first, code.index(k)) : code.index(k);
+    Value part = first ? code.add(first, code.index(k)) : code.index(k);
     for (Value array : {high, low}) {
-      Value x = code.load(array, placesOf(others, part, column));
-      x = code.make<math::AbsFOp>(mean ? code.make<arith::SubFOp>(x, mean) : x);
-      most = most ? code.make<arith::MaximumFOp>(most, x) : x;
+      Value x = code.load(array, placed(others, {part, column}));
+      x = code.absolute(mean ? code.sub(x, mean) : x);
+      most = most ? code.max(most, x) : x;
     }
   }
   return most;

@@ -1,7 +1,6 @@
 //===- Halves.cpp - operands in 16-bit floats -----------------------------===//
-#include "lib/Accuracy/Selection/Adapter.h"
+#include "lib/Accuracy/Variants/RowReader.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 
@@ -37,7 +36,7 @@ bool Adapter::addHalvesPlan(std::string &why) {
     isAnyWide |= elementOf(array).isF32();
     return elementOf(array).isF32() || (options.bf16 && elementOf(array).isBF16());
   };
-  for (const Score &score : scores) {
+  for (const ScoreFold &score : scores) {
     for (const Operand *operand : {&score.row, &score.key})
       if (!fitsType(operand->array()))
         return refuse("'" + nameOf(*operand) + "' is not of f32, and inputs of other types have no plans of 16 bits" +
@@ -45,11 +44,13 @@ bool Adapter::addHalvesPlan(std::string &why) {
     if (score.outer != outer)
       return refuse("sums of products are in several folds, but plans of 16 bits need one fold");
   }
-  anyCarriers = findCarriers(nest, onDemand, /*anyWeights=*/true);
+  anyWeightedSums = findWeightedSums(nest, onDemand, /*anyWeights=*/true);
   unsigned carried = 0;
   nest.walk([&](onf::AccOp acc) { carried += isa<ArrayType>(acc.getResult().getType()); });
-  auto fits = [&](const Carrier &carrier) { return carrier.outer == outer && fitsType(carrier.load.getArray()); };
-  if (anyCarriers.size() != carried || !llvm::all_of(anyCarriers, fits))
+  auto fits = [&](const WeightedSum &weighted) {
+    return weighted.outer == outer && fitsType(weighted.load.getArray());
+  };
+  if (anyWeightedSums.size() != carried || !llvm::all_of(anyWeightedSums, fits))
     return refuse("a sum along an axis is not one of computed weights times elements of an input of f32");
   if (!isAnyWide)
     return refuse("inputs are of bf16, whose products are as fast on this processor as those of 8 bits");
@@ -57,10 +58,10 @@ bool Adapter::addHalvesPlan(std::string &why) {
   // most 1. bf16 has the range of f32.
   Builder b(kernel.getContext());
   Plan plan;
-  auto hasOwnAxes = [&](const Score &score) { return score.keyAxis && rowAxisOf(score); };
-  auto isShare = [](const Carrier &carrier) { return carrier.isNormalised; };
+  auto hasOwnAxes = [&](const ScoreFold &score) { return score.keyAxis && rowAxisOf(score); };
+  auto isShare = [](const WeightedSum &weighted) { return weighted.isNormalised; };
   bool isScaled = !options.bf16 && options.uses("B4") && llvm::all_of(scores, hasOwnAxes);
-  bool areShares = !options.bf16 && options.uses("B4") && llvm::all_of(anyCarriers, isShare);
+  bool areShares = !options.bf16 && options.uses("B4") && llvm::all_of(anyWeightedSums, isShare);
   plan.sums = true;
   plan.half = isScaled ? Type(b.getF16Type()) : Type(b.getBF16Type());
   plan.sumHalf = areShares ? Type(b.getF16Type()) : Type(b.getBF16Type());
@@ -93,10 +94,10 @@ static Value roundedTo(Code &code, Value x, Type element) { return code.widen(co
 static std::pair<Value, Value> powerOf(Code &code, Value largest) {
   Value x = largest, power = code.real(1), inverse = code.real(1);
   auto step = [&](arith::CmpFPredicate predicate, double limit, int exponent) {
-    Value is = code.make<arith::CmpFOp>(predicate, x, code.real(limit));
+    Value is = code.compare(predicate, x, code.real(limit));
     auto times = [&](Value value, int by) {
-      Value product = code.make<arith::MulFOp>(value, code.real(std::ldexp(1.0, by)));
-      return code.make<arith::SelectOp>(is, product, value);
+      Value product = code.mul(value, code.real(std::ldexp(1.0, by)));
+      return code.select(is, product, value);
     };
     x = times(x, exponent);
     power = times(power, exponent);
@@ -106,139 +107,103 @@ static std::pair<Value, Value> powerOf(Code &code, Value largest) {
     step(arith::CmpFPredicate::OLT, std::ldexp(1.0, kTopOfF16 + 1 - e), e);
   for (int e = (kMost + 1) / 2; e > 0; e /= 2)
     step(arith::CmpFPredicate::OGE, std::ldexp(1.0, kTopOfF16 + e), -e);
-  Value fits = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLT, x, code.real(std::ldexp(1.0, kTopOfF16 + 1)));
-  auto orNaN = [&](Value value) { return code.make<arith::SelectOp>(fits, value, code.real(NAN)); };
+  Value fits = code.compare(arith::CmpFPredicate::OLT, x, code.real(std::ldexp(1.0, kTopOfF16 + 1)));
+  auto orNaN = [&](Value value) { return code.select(fits, value, code.real(NAN)); };
   Value inverseOrNaN = orNaN(inverse), powerOrNaN = orNaN(power);
   return std::pair(powerOrNaN, inverseOrNaN);
 }
 
-struct ArrayRows {
-  Value array;
-  unsigned axis;
-  SmallVector<Attribute> names, extents;
-  ArrayType type() const { return cast<ArrayType>(array.getType()); }
-
-  SmallVector<Value> indicesOf(ValueRange row, Value k) const {
-    SmallVector<Value> indices(row);
-    indices.insert(indices.begin() + axis, k);
-    return indices;
-  }
-  Value largestOf(Code &code, ValueRange row) const {
-    return code.fold("k", type().getExtent(axis), [&](Code &at, Value k, Value &) {
-      Value size = at.make<math::AbsFOp>(at.loadFloat(array, indicesOf(row, k)));
-      return SmallVector<Code::Term>{{Monoid::max, "largest", size}};
-    })[0];
-  }
-  /// Stores a row times `power` (null: 1), and its rounding errors in `to.rest`, if present.
-  void store(Code &code, ValueRange row, Value power, const Rounded &to) const {
-    Type element = elementOf(to.data);
-    code.loops({code.b.getStringAttr("k")}, {type().getShape()[axis]}, [&](Code &at, ValueRange k) {
-      Value x = at.loadFloat(array, indicesOf(row, k[0]));
-      if (power)
-        x = at.make<arith::MulFOp>(x, power);
-      at.store(x, to.data, indicesOf(row, k[0]));
-      if (to.rest)
-        at.store(at.make<arith::SubFOp>(x, roundedTo(at, x, element)), to.rest, indicesOf(row, k[0]));
-    });
-  }
-};
+/// Stores a row times `power` (null: 1), and its rounding errors in `to.rest`, if present.
+static void storeHalf(Code &code, const RowReader &rows, ValueRange row, Value power, const RoundedArray &to) {
+  Type element = elementOf(to.data);
+  code.loops({code.b.getStringAttr("k")}, {rows.type().getShape()[rows.axis]}, [&](Code &at, ValueRange k) {
+    Value x = rows.read(at, row, k[0]);
+    if (power)
+      x = at.mul(x, power);
+    at.store(x, to.data, rows.indicesOf(row, k[0]));
+    if (to.rest)
+      at.store(at.sub(x, roundedTo(at, x, element)), to.rest, rows.indicesOf(row, k[0]));
+  });
+}
 
 /// Adds a copy of an array in 16 bits, unless it has that type.
 /// - f16: x·2^e with one e for all rows along `axis` and `across`; `scale` is 2^-e, and `largest`
 ///   has the magnitude of each row along `axis`.
 /// - bf16: x; `scale` has the magnitude of each row.
 /// With `hasRest`, `rest` has the rounding errors in the same type.
-Rounded Adapter::addHalf(Value array, unsigned axis, unsigned across, Type element, bool hasRest) {
-  ArrayRows rows{array, axis, {}, {}};
-  std::string name = kernel.getArrayName(cast<BlockArgument>(array).getArgNumber()).str();
+RoundedArray Adapter::addHalf(Value array, unsigned axis, unsigned across, Type element, bool hasRest) {
+  bool isScaled = element.isF16();
+  RowReader rows = readRows(array, axis, nullptr, isScaled ? std::optional(across) : std::nullopt);
+  std::string name = editor.nameOf(array).str();
   SmallVector<Attribute> all(rows.type().getShape().begin(), rows.type().getShape().end());
-  for (auto [k, extent] : llvm::enumerate(all))
-    if (k != axis) {
-      rows.names.push_back(editor.text("i" + Twine(k)));
-      rows.extents.push_back(extent);
-    }
-  std::string suffix = element.isF16() ? "_f16" : "_bf16";
-  Rounded result;
+  std::string suffix = isScaled ? "_f16" : "_bf16";
+  RoundedArray result;
   result.data = elementOf(array) != element ? editor.addTemporary(name + suffix, all, element) : array;
   if (hasRest)
     result.rest = editor.addTemporary(name + suffix + "_rest", all, element);
-  element.isBF16() ? fillBf16(rows, name, result) : fillF16(rows, name, across, result);
+  isScaled ? fillF16(rows, name, result) : fillBf16(rows, name, result);
   return result;
 }
 
-void Adapter::fillBf16(const ArrayRows &rows, StringRef name, Rounded &result) {
-  const Score &first = scores[0];
+void Adapter::fillBf16(const RowReader &rows, StringRef name, RoundedArray &result) {
+  const ScoreFold &first = scores[0];
   bool isCopied = result.data != rows.array;
   bool isRow = plans[0].half && rows.array == first.row.array() && rows.axis == first.row.axis;
   bool isKey = llvm::any_of(
-      scores, [&](const Score &score) { return rows.array == score.key.array() && rows.axis == score.key.axis; });
+      scores, [&](const ScoreFold &score) { return rows.array == score.key.array() && rows.axis == score.key.axis; });
   bool isMeasured = needsEstimates() && (isRow || isKey);
   if (!isCopied && !isMeasured)
     return;
   Choice where = whereRead(rows.array, axesWithout(rows.type().getRank(), {rows.axis}));
   if (isMeasured)
-    result.scale = editor.addTemporary(name + "_largest", rows.extents, Builder(kernel.getContext()).getF32Type());
+    result.scale = editor.addTemporary(name + "_largest", rows.extents, editor.f32());
   editor.addNest(rows.names, rows.extents, &where, [&](Code &code, ValueRange row) {
     if (isMeasured)
       code.store(rows.largestOf(code, row), result.scale, row);
     if (isCopied)
-      rows.store(code, row, Value(), result);
+      storeHalf(code, rows, row, Value(), result);
   });
 }
 
-void Adapter::fillF16(const ArrayRows &rows, StringRef name, unsigned across, Rounded &result) {
-  unsigned rank = rows.type().getRank(), place = across - (across > rows.axis);
+void Adapter::fillF16(const RowReader &rows, StringRef name, RoundedArray &result) {
+  unsigned rank = rows.type().getRank();
   Choice where = whereRead(rows.array, axesWithout(rank, {rows.axis}));
-  SmallVector<Attribute> otherNames(rows.names), otherExtents(rows.extents);
-  for (auto *list : {&otherNames, &otherExtents})
-    list->erase(list->begin() + place);
-  auto lastOf = [&](auto list) {
-    auto moved = list[place];
-    list.erase(list.begin() + place);
-    list.push_back(moved);
-    return list;
-  };
-  Type single = Builder(kernel.getContext()).getF32Type();
-  result.across = across;
-  result.largest = editor.addTemporary(name + "_largest", lastOf(rows.extents), single);
-  result.scale = editor.addTemporary(name + "_unit", otherExtents, single);
-  Value power = editor.addTemporary(name + "_power", otherExtents, single);
+  Type single = editor.f32();
+  result.across = rows.across;
+  result.largest = editor.addTemporary(name + "_largest", rows.lastOf(rows.extents), single);
+  result.scale = editor.addTemporary(name + "_unit", rows.scaleExtents, single);
+  Value power = editor.addTemporary(name + "_power", rows.scaleExtents, single);
   editor.addNest(rows.names, rows.extents, &where, [&](Code &code, ValueRange row) {
-    code.store(rows.largestOf(code, row), result.largest, lastOf(SmallVector<Value>(row)));
+    code.store(rows.largestOf(code, row), result.largest, rows.lastOf(SmallVector<Value>(row)));
   });
-  Choice whereParts = whereRead(rows.array, partsOf(axesWithout(rank, {rows.axis, across})));
-  Value parts = addPartsOf(result.largest, otherNames, otherExtents, whereParts);
-  editor.addShortNest(otherNames, otherExtents, &tried, [&](Code &code, ValueRange others) {
+  Choice whereParts = whereRead(rows.array, partsOf(axesWithout(rank, {rows.axis, *rows.across})));
+  Value parts = addPartsOf(result.largest, rows.scaleNames, rows.scaleExtents, whereParts);
+  editor.addShortNest(rows.scaleNames, rows.scaleExtents, &tried, [&](Code &code, ValueRange others) {
     Value most = largestOfParts(code, parts, others, isNeeded(code, whereParts, others));
     auto [up, down] = powerOf(code, most);
     code.store(up, power, others);
     code.store(down, result.scale, others);
   });
   editor.addNest(rows.names, rows.extents, &where, [&](Code &code, ValueRange row) {
-    SmallVector<Value> others(row);
-    others.erase(others.begin() + place);
-    rows.store(code, row, code.load(power, others), result);
+    storeHalf(code, rows, row, code.load(power, rows.withoutRow(row)), result);
   });
 }
 
-/// Returns the axis of the rows; without one, the first other axis, because bf16 needs no scale.
-unsigned Adapter::halfRowAxis(const Score &score) { return rowAxisOf(score).value_or(score.row.axis == 0); }
-
 void Adapter::addHalves(const Plan &plan) {
   auto add = [&](Value array, unsigned axis, unsigned across, Type element) {
-    Rounded &known = half(array, axis, across, element);
+    RoundedArray &known = half(array, axis, across, element);
     bool hasRest = llvm::any_of(plans, [&](const Plan &other) {
       return other.isSplit && other.half == plan.half && other.sumHalf == plan.sumHalf;
     });
     if (!known.data)
       known = addHalf(array, axis, across, element, hasRest);
   };
-  for (const Score &score : scores) {
+  for (const ScoreFold &score : scores) {
     add(score.row.array(), score.row.axis, halfRowAxis(score), plan.half);
-    add(score.key.array(), score.key.axis, score.keyAxis.value_or(score.key.axis == 0), plan.half);
+    add(score.key.array(), score.key.axis, halfKeyAxis(score), plan.half);
   }
-  for (const Carrier &carrier : anyCarriers)
-    add(carrier.load.getArray(), carrier.axis, carrier.keyAxis, plan.sumHalf);
+  for (const WeightedSum &weighted : anyWeightedSums)
+    add(weighted.load.getArray(), weighted.axis, weighted.keyAxis, plan.sumHalf);
 }
 
 //===----------------------------------------------------------------------===//
@@ -257,9 +222,9 @@ static bool isFreeOf(onf::LoadOp load, ArrayRef<Value> indices, onf::FoldOp oute
 /// cores truncate summands relative to the sum.
 static Value addProducts(Code &code, ArrayRef<Value> x, ArrayRef<Value> y, Operation *product) {
   code.b.setInsertionPointAfter(product);
-  Value xy = code.make<arith::MulFOp>(x[0], y[1]), yx = code.make<arith::MulFOp>(x[1], y[0]);
-  Value small = code.make<arith::AddFOp>(yx, xy);
-  return code.make<arith::AddFOp>(small, product->getResult(0));
+  Value xy = code.mul(x[0], y[1]), yx = code.mul(x[1], y[0]);
+  Value small = code.add(yx, xy);
+  return code.add(small, product->getResult(0));
 }
 
 /// Marks a sum of a plan as not recomputed elsewhere.
@@ -267,12 +232,12 @@ static void noteAlone(onf::AccOp acc) { acc->setAttr(onf::kAloneAttr, BoolAttr::
 
 /// Rewrites Σ row·key to Σ row16·key16 · (2^-e of the row) · (2^-e of the key).
 void Adapter::halveScore(Copy &copy, unsigned number, const Plan &plan, ValueRange rowIndices) {
-  const Score &score = scores[number];
-  Rounded row = half(score.row.array(), score.row.axis, halfRowAxis(score), plan.half);
-  Rounded key = half(score.key.array(), score.key.axis, score.keyAxis.value_or(score.key.axis == 0), plan.half);
+  const ScoreFold &score = scores[number];
+  RoundedArray row = halfOfRow(score, plan.half);
+  RoundedArray key = halfOfKey(score, plan.half);
   auto fold = cast<onf::FoldOp>(copy.map.lookup(score.fold.getOperation()));
   auto outer = cast<onf::FoldOp>(fold->getParentOp());
-  auto replace = [&](onf::LoadOp old, const Rounded &by, bool isGathered) {
+  auto replace = [&](onf::LoadOp old, const RoundedArray &by, bool isGathered) {
     auto load = cast<onf::LoadOp>(copy.map.lookup(old.getOperation()));
     Code code(kernel, OpBuilder(load), load.getLoc());
     SmallVector<Value> indices(rowIndices), floats;
@@ -293,17 +258,17 @@ void Adapter::halveScore(Copy &copy, unsigned number, const Plan &plan, ValueRan
       isFreeOf(score.row.load, index, outer, copy.map) && isFreeOf(score.key.load, {index, j}, outer, copy.map);
   if (plan.half.isF16()) {
     Operation *scaled = score.scaled ? copy.map.lookup(score.scaled.getOperation()) : nullptr;
-    Code behind(kernel, OpBuilder(fold), fold.getLoc());
-    scaled ? behind.b.setInsertionPoint(scaled) : behind.b.setInsertionPointAfter(fold);
-    Code front(kernel, isFree ? OpBuilder(outer) : behind.b, fold.getLoc());
+    Code after(kernel, OpBuilder(fold), fold.getLoc());
+    scaled ? after.b.setInsertionPoint(scaled) : after.b.setInsertionPointAfter(fold);
+    Code front(kernel, isFree ? OpBuilder(outer) : after.b, fold.getLoc());
     Value rowUnit = loadScale(front, score.row, row, copy.map), keyUnit = loadScale(front, score.key, key, copy.map);
-    Value unit = front.make<arith::MulFOp>(rowUnit, keyUnit);
+    Value unit = front.mul(rowUnit, keyUnit);
     Value sum = fold.getResult(0);
     if (scaled) {
       unsigned place = scaled->getOperand(0) == sum;
-      scaled->setOperand(place, front.make<arith::MulFOp>(scaled->getOperand(place), unit));
+      scaled->setOperand(place, front.mul(scaled->getOperand(place), unit));
     } else {
-      Value product = behind.make<arith::MulFOp>(sum, unit);
+      Value product = after.mul(sum, unit);
       sum.replaceAllUsesExcept(product, product.getDefiningOp());
       copy.map.map(score.fold.getResult(0), product);
     }
@@ -326,32 +291,32 @@ std::pair<Value, Value> Adapter::splitWeight(Copy &copy, Value weight, Type elem
     Code code(kernel, OpBuilder(weight.getDefiningOp()), weight.getLoc());
     code.b.setInsertionPointAfter(weight.getDefiningOp());
     both.first = roundedTo(code, weight, element);
-    both.second = roundedTo(code, code.make<arith::SubFOp>(weight, both.first), element);
+    both.second = roundedTo(code, code.sub(weight, both.first), element);
   }
   return both;
 }
 
 /// Rewrites Σ w·v to 2^-e · Σ w16·v16, or to the sums of two floats (law B6).
-void Adapter::halveCarrier(Copy &copy, const Carrier &carrier, const Plan &plan) {
+void Adapter::halveWeightedSum(Copy &copy, const WeightedSum &weighted, const Plan &plan) {
   Type element = plan.sumHalf;
-  Rounded values = half(carrier.load.getArray(), carrier.axis, carrier.keyAxis, element);
-  auto acc = cast<onf::AccOp>(copy.map.lookup(carrier.acc.getOperation()));
+  RoundedArray values = half(weighted.load.getArray(), weighted.axis, weighted.keyAxis, element);
+  auto acc = cast<onf::AccOp>(copy.map.lookup(weighted.acc.getOperation()));
   auto outer = cast<onf::FoldOp>(acc->getParentOp());
-  auto load = cast<onf::LoadOp>(copy.map.lookup(carrier.load.getOperation()));
-  unsigned rank = carrier.load.getArray().getType().getRank();
+  auto load = cast<onf::LoadOp>(copy.map.lookup(weighted.load.getOperation()));
+  unsigned rank = weighted.load.getArray().getType().getRank();
   Code code(kernel, OpBuilder(load), load.getLoc());
   auto read = [&](Value data) {
-    Value x = loadAs(code, carrier.load, data, placesWithout(rank, {}), copy.map);
+    Value x = loadAs(code, weighted.load, data, placesWithout(rank, {}), copy.map);
     return x.getType() == load.getType() ? x : code.widen(x);
   };
   double scale = plan.isSplit && element.isF16() ? kSplitScale : 1;
   if (plan.isSplit) {
     Operation *product = getTerm(acc).getDefiningOp();
-    Value weight = scale == 1 ? copy.map.lookup(carrier.weight) : multiplyWeight(copy, carrier, scale);
+    Value weight = scale == 1 ? copy.map.lookup(weighted.weight) : multiplyWeight(copy, weighted, scale);
     auto [first, second] = splitWeight(copy, weight, element);
     Value x = read(values.data), rest = read(values.rest);
     code.b.setInsertionPoint(product);
-    Value whole = code.make<arith::MulFOp>(first, x);
+    Value whole = code.mul(first, x);
     Value sum = addProducts(code, {first, second}, {x, rest}, whole.getDefiningOp());
     product->replaceAllUsesWith(ValueRange{sum});
     product->erase();
@@ -367,15 +332,15 @@ void Adapter::halveCarrier(Copy &copy, const Carrier &carrier, const Plan &plan)
   if (!element.isF16())
     return;
   Code front(kernel, OpBuilder(outer), acc.getLoc());
-  auto places = placesWithout(rank, {carrier.keyAxis, carrier.axis});
-  Value unit = loadAs(front, carrier.load, values.scale, places, copy.map);
+  auto places = placesWithout(rank, {weighted.keyAxis, weighted.axis});
+  Value unit = loadAs(front, weighted.load, values.scale, places, copy.map);
   if (scale != 1)
-    unit = front.make<arith::MulFOp>(unit, front.real(1 / scale));
-  for (Operation *user : llvm::to_vector(outer.getResult(carrier.result).getUsers())) {
+    unit = front.mul(unit, front.real(1 / scale));
+  for (Operation *user : llvm::to_vector(outer.getResult(weighted.result).getUsers())) {
     auto at = cast<onf::AtOp>(user);
-    Code behind(kernel, OpBuilder(at), at.getLoc());
-    behind.b.setInsertionPointAfter(at);
-    Value sum = behind.make<arith::MulFOp>(at.getResult(), unit);
+    Code after(kernel, OpBuilder(at), at.getLoc());
+    after.b.setInsertionPointAfter(at);
+    Value sum = after.mul(at.getResult(), unit);
     at.getResult().replaceAllUsesExcept(sum, sum.getDefiningOp());
   }
 }

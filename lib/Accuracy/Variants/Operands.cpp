@@ -1,9 +1,8 @@
 //===- Operands.cpp - operands in 8-bit integers --------------------------===//
 #include "lib/Accuracy/Selection/Adapter.h"
 #include "lib/Accuracy/Variants/Exponents.h"
+#include "lib/Accuracy/Variants/RowReader.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include <algorithm>
 
 using namespace mlir;
 
@@ -27,49 +26,44 @@ static constexpr int64_t kAtOnce = 16;
 /// Adds the mean of 64 keys (law B1 holds for any vector); with `ifLarge`, 0 where it is small.
 Mean Adapter::addMean(BlockArgument keys, unsigned axis, bool ifLarge) {
   auto type = cast<ArrayType>(keys.getType());
-  SmallVector<Attribute> names, extents;
-  for (auto [k, extent] : llvm::enumerate(type.getShape()))
-    if (k != axis) {
-      names.push_back(editor.text("i" + Twine(k)));
-      extents.push_back(extent);
-    }
-  std::string name = kernel.getArrayName(keys.getArgNumber()).str() + "_mean";
-  Type element = type.getElementType(), single = Builder(kernel.getContext()).getF32Type();
+  auto [names, extents] = editor.axesOf(keys, axis);
+  std::string name = editor.nameOf(keys).str() + "_mean";
+  Type element = type.getElementType(), single = editor.f32();
   bool isNarrow = !ifLarge && element.getIntOrFloatBitWidth() == 16;
   Mean mean{editor.addTemporary(name, extents, isNarrow ? element : single), axis};
   Choice where = whereReadFew(keys, axesWithout(type.getRank(), {axis}));
   editor.addShortNest(names, extents, &where, [&](Code &code, ValueRange others) {
     Value step = code.extent(SymExpr::floorDiv(type.getExtent(mean.axis), SymExpr(kSample)));
     Code::Values sums = code.fold("p", SymExpr(kSample / kAtOnce), [&](Code &at, Value p, Value &) {
-      Value first = at.make<arith::MulIOp>(p, at.index(kAtOnce)), sum, squares;
+      Value first = at.mul(p, at.index(kAtOnce)), sum, squares;
       for (int64_t k = 0; k < kAtOnce; ++k) {
         SmallVector<Value> indices(others);
-        Value number = at.make<arith::AddIOp>(first, at.index(k));
-        indices.insert(indices.begin() + mean.axis, at.make<arith::MulIOp>(number, step));
-        Value x = at.loadFloat(keys, indices), square = at.make<arith::MulFOp>(x, x);
-        sum = sum ? at.make<arith::AddFOp>(sum, x) : x;
-        squares = squares ? at.make<arith::AddFOp>(squares, square) : square;
+        Value number = at.add(first, at.index(k));
+        indices.insert(indices.begin() + mean.axis, at.mul(number, step));
+        Value x = at.loadFloat(keys, indices), square = at.mul(x, x);
+        sum = sum ? at.add(sum, x) : x;
+        squares = squares ? at.add(squares, square) : square;
       }
-      SmallVector<Code::Term> terms{{Monoid::add, "sum", sum}};
+      SmallVector<Code::State> terms{{Monoid::add, "sum", sum}};
       if (ifLarge)
         terms.push_back({Monoid::add, "squares", squares});
       return terms;
     });
-    Value value = code.make<arith::MulFOp>(sums[0], code.real(1.0 / kSample));
+    Value value = code.mul(sums[0], code.real(1.0 / kSample));
     if (!ifLarge)
       return code.store(value, mean.array, others);
     // Tensor cores add products of 8-bit floats with few bits, so a useless mean would cost
     // accuracy. It is 0 if it is less than half of the root mean square, which is expected of 64
     // elements of mean 0.
     Value factor = code.real(4.0 * kSample);
-    Value square = code.make<arith::MulFOp>(code.make<arith::MulFOp>(value, value), factor);
-    Value isLarge = code.make<arith::CmpFOp>(arith::CmpFPredicate::UGE, square, sums[1]);
-    code.store(code.make<arith::SelectOp>(isLarge, value, code.real(0)), mean.array, others);
+    Value square = code.mul(code.mul(value, value), factor);
+    Value isLarge = code.compare(arith::CmpFPredicate::UGE, square, sums[1]);
+    code.store(code.select(isLarge, value, code.real(0)), mean.array, others);
   });
   return mean;
 }
 
-const Mean *Adapter::findMean(const Score &score) {
+const Mean *Adapter::findMean(const ScoreFold &score) {
   if (!score.keyAxis || !options.uses("B1"))
     return nullptr;
   auto found = means.find(score.key.array());
@@ -81,7 +75,7 @@ const Mean *Adapter::findMean(const Score &score) {
 /// Returns true if a nest over the operand's rows has the indices of this nest.
 bool Adapter::hasRowsOfNest(const Operand &operand) {
   onf::LoadOp load = operand.load;
-  StringRef name = kernel.getArrayName(operand.array().getArgNumber());
+  StringRef name = editor.nameOf(operand.array());
   auto type = cast<ArrayType>(operand.array().getType());
   unsigned rank = operand.rank(), next = 0;
   if (load.getTerms().size() != rank || load.getConstant() != "0" || nest.getExtents().size() + 1 != rank)
@@ -99,28 +93,28 @@ bool Adapter::hasRowsOfNest(const Operand &operand) {
   return true;
 }
 
-Value Adapter::addShiftArray(const Score &score) {
+Value Adapter::addShiftArray(const ScoreFold &score) {
   SmallVector<Attribute> extents(nest.getExtents().begin(), nest.getExtents().end());
-  std::string name = kernel.getArrayName(score.row.array().getArgNumber()).str() + "_shift";
-  return editor.addTemporary(name, extents, Builder(kernel.getContext()).getF32Type());
+  std::string name = editor.nameOf(score.row.array()).str() + "_shift";
+  return editor.addTemporary(name, extents, editor.f32());
 }
 
 /// Stores c(i) = Σ_k row(i, k)·mean(k) at an index of the nest.
-void Adapter::storeShift(Code &code, const Score &score, const Mean &mean, Value array, ValueRange indices) {
+void Adapter::storeShift(Code &code, const ScoreFold &score, const Mean &mean, Value array, ValueRange indices) {
   IRMapping map;
   map.map(nest.getBody().getArguments(), indices);
-  SymExpr extent = *SymExpr::parse(score.fold.getExtent());
+  SymExpr extent = getSymExpr(score.fold.getExtentAttr());
   Value sum = code.fold("k", extent, [&](Code &at, Value k, Value &) {
     Value x = at.widen(loadAt(at, score.row, score.row.array(), k, map));
     IRMapping here = map;
     here.map(score.fold.getBody().getArgument(0), k);
     Value y = at.widen(loadAs(at, score.key.load, mean.array, placesWithout(score.key.rank(), {mean.axis}), here));
-    return SmallVector<Code::Term>{{Monoid::add, "shift", at.make<arith::MulFOp>(x, y)}};
+    return SmallVector<Code::State>{{Monoid::add, "shift", at.mul(x, y)}};
   })[0];
   code.store(sum, array, indices);
 }
 
-std::optional<unsigned> Adapter::rowAxisOf(const Score &score) {
+std::optional<unsigned> Adapter::rowAxisOf(const ScoreFold &score) {
   Value row = nest.getBody().front().getArguments().back();
   onf::LoadOp load = score.row.load;
   std::optional<unsigned> found;
@@ -128,7 +122,7 @@ std::optional<unsigned> Adapter::rowAxisOf(const Score &score) {
     if (term == row) {
       auto stride = cast<StringAttr>(load.getCoefficients()[axis]).getValue();
       if (found || load.getTerms().size() != score.row.rank() ||
-          stride != (kernel.getArrayName(score.row.array().getArgNumber()) + ".s" + Twine(axis)).str())
+          stride != (editor.nameOf(score.row.array()) + ".s" + Twine(axis)).str())
         return std::nullopt;
       found = axis;
     }
@@ -147,16 +141,15 @@ Value Adapter::addPartsOf(Value largest, ArrayRef<Attribute> otherNames, ArrayRe
   SmallVector<Attribute> names(otherNames), extents(otherExtents);
   names.push_back(editor.text("p"));
   extents.push_back(editor.text(SymExpr::floorDiv(count + SymExpr(kPart - 1), SymExpr(kPart))));
-  std::string name = kernel.getArrayName(cast<BlockArgument>(largest).getArgNumber()).str() + "_parts";
-  Value parts = editor.addTemporary(name, extents, Builder(kernel.getContext()).getF32Type());
+  std::string name = editor.nameOf(largest).str() + "_parts";
+  Value parts = editor.addTemporary(name, extents, editor.f32());
   editor.addShortNest(names, extents, &where, [&](Code &code, ValueRange indices) {
-    Value first = code.make<arith::MulIOp>(indices.back(), code.index(kPart));
-    Value length = code.index(kPart), latest = code.make<arith::SubIOp>(code.extent(count), length);
-    Value start = code.make<arith::MinSIOp>(first, latest);
+    Value first = code.mul(indices.back(), code.index(kPart));
+    Value length = code.index(kPart), latest = code.sub(code.extent(count), length);
+    Value start = code.min(first, latest);
     Value most = code.fold("t", SymExpr(kPart), [&](Code &at, Value t, Value &) {
-      SmallVector<Value> place(indices.drop_back());
-      place.push_back(start);
-      return SmallVector<Code::Term>{{Monoid::max, "largest", at.loadFrom(largest, place, t)}};
+      SmallVector<Value> place = placed(indices.drop_back(), {start});
+      return SmallVector<Code::State>{{Monoid::max, "largest", at.loadFrom(largest, place, t)}};
     })[0];
     code.store(most, parts, indices);
   });
@@ -167,88 +160,31 @@ Value Adapter::largestOfParts(Code &code, Value parts, ValueRange others, Value 
   auto type = cast<ArrayType>(parts.getType());
   return code.fold("p", type.getExtent(type.getRank() - 1), [&](Code &at, Value p, Value &there) {
     there = present;
-    SmallVector<Value> indices(others);
-    indices.push_back(p);
-    return SmallVector<Code::Term>{{Monoid::max, "largest", at.load(parts, indices)}};
+    return SmallVector<Code::State>{{Monoid::max, "largest", at.load(parts, placed(others, {p}))}};
   })[0];
 }
 
 /// Returns the step of a magnitude and its inverse, which is 1 for a magnitude of 0; NaN stays NaN.
 static std::pair<Value, Value> stepOf(Code &code, Value largest) {
-  Value isZero = code.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, largest, code.real(0));
+  Value isZero = code.compare(arith::CmpFPredicate::OEQ, largest, code.real(0));
   Value steps = code.real(kSteps);
-  Value quotient = code.make<arith::DivFOp>(steps, largest);
-  Value inverse = code.make<arith::SelectOp>(isZero, code.real(1), quotient);
-  return std::pair(Value(code.make<arith::DivFOp>(largest, steps)), inverse);
+  Value quotient = code.div(steps, largest);
+  Value inverse = code.select(isZero, code.real(1), quotient);
+  return std::pair(Value(code.div(largest, steps)), inverse);
 }
 
 /// Returns the integer nearest to x·inverse (at most 127); adding 1.5·2^23 rounds.
 static Value nearestInteger(Code &code, Value x, Value inverse) {
-  Value scaled = code.make<arith::MulFOp>(x, inverse), large = code.real(0x1.8p23);
-  Value nearest = code.make<arith::SubFOp>(code.make<arith::AddFOp>(scaled, large), large);
+  Value scaled = code.mul(x, inverse), large = code.real(0x1.8p23);
+  Value nearest = code.sub(code.add(scaled, large), large);
   auto whole = arith::FPToSIOp::create(code.b, code.loc, code.b.getI8Type(), nearest);
   whole->setAttr("moa.round", code.b.getUnitAttr());
   return code.toIndex(whole);
 }
 
-/// Reads the rows of an array along an axis, less their mean if there is one. Rows along `across`
-/// share a scale.
-struct Adapter::RowReader {
-  Value array;
-  unsigned axis = 0;
-  const Mean *mean = nullptr;
-  std::optional<unsigned> across;
-  SmallVector<Attribute> names, extents;
-  SmallVector<Attribute> scaleNames, scaleExtents;
-
-  ArrayType type() const { return cast<ArrayType>(array.getType()); }
-  unsigned place() const { return across ? *across - (*across > axis) : 0; }
-  SmallVector<Value> indicesOf(ValueRange row, Value k) const {
-    SmallVector<Value> indices(row);
-    indices.insert(indices.begin() + axis, k);
-    return indices;
-  }
-  Value read(Code &at, ValueRange row, Value k) const {
-    SmallVector<Value> indices = indicesOf(row, k);
-    Value x = at.loadFloat(array, indices);
-    if (!mean)
-      return x;
-    indices.erase(indices.begin() + mean->axis);
-    return at.make<arith::SubFOp>(x, at.loadFloat(mean->array, indices));
-  }
-  Value loadMean(Code &at, ValueRange others, Value k) const {
-    SmallVector<Value> indices = indicesOf(withRow(others, Value()), k);
-    indices.erase(indices.begin() + mean->axis);
-    return at.loadFloat(mean->array, indices);
-  }
-  Value largestOf(Code &code, ValueRange row) const {
-    return code.fold("k", type().getExtent(axis), [&](Code &at, Value k, Value &) {
-      return SmallVector<Code::Term>{{Monoid::max, "largest", at.make<math::AbsFOp>(read(at, row, k))}};
-    })[0];
-  }
-  SmallVector<Value> withRow(ValueRange others, Value number) const {
-    SmallVector<Value> row(others);
-    row.insert(row.begin() + place(), number);
-    return row;
-  }
-  SmallVector<Value> withoutRow(ValueRange row) const {
-    SmallVector<Value> others(row);
-    others.erase(others.begin() + place());
-    return others;
-  }
-  template <typename List> List lastOf(List list) const {
-    std::rotate(list.begin() + place(), list.begin() + place() + 1, list.end());
-    return list;
-  }
-};
-
-Adapter::RowReader Adapter::readRows(Value array, unsigned axis, const Mean *mean, std::optional<unsigned> across) {
+RowReader Adapter::readRows(Value array, unsigned axis, const Mean *mean, std::optional<unsigned> across) {
   RowReader rows{array, axis, mean, across, {}, {}, {}, {}};
-  for (auto [k, extent] : llvm::enumerate(rows.type().getShape()))
-    if (k != axis) {
-      rows.names.push_back(editor.text("i" + Twine(k)));
-      rows.extents.push_back(extent);
-    }
+  std::tie(rows.names, rows.extents) = editor.axesOf(array, axis);
   rows.scaleNames = rows.names, rows.scaleExtents = rows.extents;
   if (across)
     for (auto *list : {&rows.scaleNames, &rows.scaleExtents})
@@ -257,11 +193,11 @@ Adapter::RowReader Adapter::readRows(Value array, unsigned axis, const Mean *mea
 }
 
 /// Adds the common scale of the rows along `across`, with inverse and limit, from 512 rows.
-Rounded Adapter::addScaleOfPart(const RowReader &rows) {
-  Type single = Builder(kernel.getContext()).getF32Type();
-  std::string name = kernel.getArrayName(cast<BlockArgument>(rows.array).getArgNumber()).str();
+RoundedArray Adapter::addScaleOfPart(const RowReader &rows) {
+  Type single = editor.f32();
+  std::string name = editor.nameOf(rows.array).str();
   unsigned rank = rows.type().getRank();
-  Rounded result;
+  RoundedArray result;
   result.across = rows.across;
   result.scale = editor.addTemporary(name + "_scale", rows.scaleExtents, single);
   result.inverse = editor.addTemporary(name + "_inverse", rows.scaleExtents, single);
@@ -269,7 +205,7 @@ Rounded Adapter::addScaleOfPart(const RowReader &rows) {
   auto placeOf = [&](Code &code, Value number) {
     Value count = code.extent(rows.type().getExtent(*rows.across));
     Value divisor = code.index(kScaleRows);
-    return code.make<arith::FloorDivSIOp>(code.make<arith::MulIOp>(number, count), divisor);
+    return code.floorDiv(code.mul(number, count), divisor);
   };
   Choice where = whereReadFew(rows.array, partsOf(axesWithout(rank, {rows.axis, *rows.across})));
   // Extremes of columns need not wait for the mean.
@@ -278,9 +214,9 @@ Rounded Adapter::addScaleOfPart(const RowReader &rows) {
   if (rows.mean) {
     constexpr int64_t kEach = kScaleRows / kScaleParts;
     Extremes::Part part{kScaleParts, kAtOnce, SymExpr(kEach / kAtOnce), [&](Code &in, Value p, Value step, int64_t k) {
-                          Value inPart = in.make<arith::MulIOp>(step, in.index(kAtOnce));
-                          Value first = in.make<arith::AddIOp>(in.make<arith::MulIOp>(p, in.index(kEach)), inPart);
-                          return placeOf(in, in.make<arith::AddIOp>(first, in.index(k)));
+                          Value inPart = in.mul(step, in.index(kAtOnce));
+                          Value first = in.add(in.mul(p, in.index(kEach)), inPart);
+                          return placeOf(in, in.add(first, in.index(k)));
                         }};
     extremes = addExtremes(cast<BlockArgument>(rows.array), *rows.across, rows.axis, part,
                            [&](const Axes &axes) { return whereReadFew(rows.array, axes); });
@@ -300,10 +236,10 @@ Rounded Adapter::addScaleOfPart(const RowReader &rows) {
              : code.fold("k", rows.type().getExtent(rows.axis), [&](Code &in, Value k, Value &there) {
                  there = present;
                  Value mean = rows.loadMean(in, others, k);
-                 return SmallVector<Code::Term>{
+                 return SmallVector<Code::State>{
                      {Monoid::max, "largest", extremes.largestOf(in, others, Value(), extremes.parts, k, mean)}};
                })[0];
-    largest = code.make<arith::MulFOp>(largest, code.real(kRoom));
+    largest = code.mul(largest, code.real(kRoom));
     code.store(largest, result.limit, others);
     auto [step, back] = stepOf(code, largest);
     code.store(step, result.scale, others);
@@ -312,7 +248,7 @@ Rounded Adapter::addScaleOfPart(const RowReader &rows) {
   return result;
 }
 
-void Adapter::addScaleOfAll(const RowReader &rows, Rounded &result) {
+void Adapter::addScaleOfAll(const RowReader &rows, RoundedArray &result) {
   unsigned rank = rows.type().getRank();
   Choice where = whereRead(rows.array, partsOf(axesWithout(rank, {rows.axis, *rows.across})));
   Value parts = addPartsOf(result.largest, rows.scaleNames, rows.scaleExtents, where);
@@ -325,16 +261,16 @@ void Adapter::addScaleOfAll(const RowReader &rows, Rounded &result) {
 
 /// Adds x̂ with x = scale·x̂ and |x̂| ≤ 127, for x less its mean if there is one. The scale is the
 /// largest magnitude of a row (or of the rows along `across`) / 127. A known scale is kept.
-/// `beside` adds code to the nest that reads the rows.
-Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::optional<unsigned> across,
-                            llvm::function_ref<void(Code &, ValueRange)> beside) {
-  Rounded result = roundedArrays.lookup({array, axis});
+/// `also` adds code to the nest that reads the rows.
+RoundedArray Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::optional<unsigned> across,
+                                 llvm::function_ref<void(Code &, ValueRange)> also) {
+  RoundedArray result = roundedArrays.lookup({array, axis});
   bool isKnown = bool(result.scale);
   if (isKnown)
     across = result.across;
   RowReader rows = readRows(array, axis, mean, across);
   auto type = rows.type();
-  std::string name = kernel.getArrayName(cast<BlockArgument>(array).getArgNumber()).str();
+  std::string name = editor.nameOf(array).str();
   Builder b(kernel.getContext());
   SmallVector<Attribute> all(type.getShape().begin(), type.getShape().end());
   result.data = editor.addTemporary(name + "_i8", all, b.getI8Type());
@@ -342,7 +278,7 @@ Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::o
   // A sampled scale is checked after rounding, except in a pilot.
   bool isChecked = isKnown ? bool(result.limit) : across && needsEstimates();
   if (across && (!isKnown || isChecked))
-    result.largest = editor.addTemporary(name + "_largest", rows.lastOf(rows.extents), b.getF32Type());
+    result.largest = editor.addTemporary(name + "_largest", rows.lastOf(rows.extents), editor.f32());
   auto storeRow = [&](Code &code, ValueRange row, Value inverse) {
     code.loops({editor.text("k")}, {all[axis]}, [&](Code &at, ValueRange k) {
       at.store(nearestInteger(at, rows.read(at, row, k[0]), inverse), result.data, rows.indicesOf(row, k[0]));
@@ -350,13 +286,13 @@ Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::o
   };
   Choice where = whereRead(array, axesWithout(type.getRank(), {axis}));
   if (!isKnown && !isChecked) {
-    result.scale = editor.addTemporary(name + "_scale", rows.scaleExtents, b.getF32Type());
+    result.scale = editor.addTemporary(name + "_scale", rows.scaleExtents, editor.f32());
     if (across)
-      result.inverse = editor.addTemporary(name + "_inverse", rows.scaleExtents, b.getF32Type());
+      result.inverse = editor.addTemporary(name + "_inverse", rows.scaleExtents, editor.f32());
     editor.addNest(rows.names, rows.extents, &where, [&](Code &code, ValueRange row) {
       Value largest = rows.largestOf(code, row);
-      if (beside)
-        beside(code, row);
+      if (also)
+        also(code, row);
       if (across)
         return code.store(largest, result.largest, rows.lastOf(SmallVector<Value>(row)));
       auto [step, inverse] = stepOf(code, largest);
@@ -367,14 +303,14 @@ Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::o
       return result;
     addScaleOfAll(rows, result);
   } else if (!isKnown) {
-    Rounded scale = addScaleOfPart(rows);
+    RoundedArray scale = addScaleOfPart(rows);
     result.scale = scale.scale, result.inverse = scale.inverse, result.limit = scale.limit;
   }
   editor.addNest(rows.names, rows.extents, &where, [&](Code &code, ValueRange row) {
     if (isChecked)
       code.store(rows.largestOf(code, row), result.largest, rows.lastOf(SmallVector<Value>(row)));
-    if (beside && (isKnown || isChecked))
-      beside(code, row);
+    if (also && (isKnown || isChecked))
+      also(code, row);
     storeRow(code, row, code.load(result.inverse, rows.withoutRow(row)));
   });
   if (!isChecked)
@@ -382,14 +318,14 @@ Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::o
   // The comparison is false for NaN; infinity exceeds the largest f32.
   Choice whereParts = whereRead(array, partsOf(axesWithout(type.getRank(), {axis, *across})));
   Value parts = addPartsOf(result.largest, rows.scaleNames, rows.scaleExtents, whereParts);
-  result.beyond = editor.addTemporary(name + "_beyond", rows.scaleExtents, b.getI32Type());
+  result.beyond = editor.addTemporary(name + "_beyond", rows.scaleExtents, editor.i32());
   editor.addShortNest(rows.scaleNames, rows.scaleExtents, &tried, [&](Code &code, ValueRange others) {
-    Value factor = code.real(kBeyond), most = code.make<arith::MulFOp>(code.load(result.limit, others), factor);
-    most = code.make<arith::MinimumFOp>(most, code.real(std::numeric_limits<float>::max()));
+    Value factor = code.real(kBeyond), most = code.mul(code.load(result.limit, others), factor);
+    most = code.min(most, code.real(std::numeric_limits<float>::max()));
     Value largest = largestOfParts(code, parts, others, isNeeded(code, whereParts, others));
-    Value is = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, largest, most);
+    Value is = code.compare(arith::CmpFPredicate::OLE, largest, most);
     Value beyond = code.index(1), within = code.index(0);
-    code.store(code.make<arith::SelectOp>(is, within, beyond), result.beyond, others);
+    code.store(code.select(is, within, beyond), result.beyond, others);
   });
   return result;
 }
@@ -398,20 +334,20 @@ Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::o
 /// can use them. Under a mask the plan finds scales of values from all keys, and the pilot its own.
 void Adapter::addScales() {
   auto add = [&](const Operand &operand, const Mean *mean, std::optional<unsigned> across) {
-    Rounded &known = roundedArrays[{operand.array(), operand.axis}];
+    RoundedArray &known = roundedArrays[{operand.array(), operand.axis}];
     if (across && !known.scale)
       known = addScaleOfPart(readRows(operand.array(), operand.axis, mean, across));
   };
-  for (const Score &score : scores) {
+  for (const ScoreFold &score : scores) {
     const Mean *mean = findMean(score);
     if (!hasCommonScales(score))
       continue;
     add(score.key, mean, score.keyAxis);
     add(score.row, nullptr, rowAxisOf(score));
   }
-  for (const Carrier &carrier : carriers)
-    if (plans[0].sums && areScalesOfPart(carrier) && !roundedValues.lookup(carrier.load.getArray()).scale)
-      roundedValues[carrier.load.getArray()] = addValueScales(carrier);
+  for (const WeightedSum &weighted : weightedSums)
+    if (plans[0].sums && areScalesOfPart(weighted) && !roundedValues.lookup(weighted.load.getArray()).scale)
+      roundedValues[weighted.load.getArray()] = addValueScales(weighted);
 }
 
 void Adapter::takeScales(const Adapter &whole) {
@@ -420,7 +356,7 @@ void Adapter::takeScales(const Adapter &whole) {
       means[part] = mean->second;
     for (const auto &[key, known] : whole.roundedArrays)
       if (key.first == array) {
-        Rounded &own = roundedArrays[{part, key.second}];
+        RoundedArray &own = roundedArrays[{part, key.second}];
         own.scale = known.scale, own.inverse = known.inverse, own.across = known.across;
       }
     if (auto values = whole.roundedValues.find(array); values != whole.roundedValues.end())
@@ -439,27 +375,24 @@ static const double kMissed = 1 - std::pow(0.05, 1.0 / 32);
 /// Returns true if score errors of a plan are measured: always, unless errors of operands are about
 /// those of f16 or less and only relative errors of scores matter (Exponents.h).
 bool Adapter::asksScores(const Plan &plan) {
-  auto isExponent = [&](const Score &score) { return !findExponents(score, nest).ways.empty(); };
+  auto isExponent = [&](const ScoreFold &score) { return !findExponents(score, nest).paths.empty(); };
   bool isCoarse = !plan.half || (plan.half.isBF16() && !plan.isSplit);
   return isCoarse || llvm::any_of(scores, isExponent);
 }
 
 /// Stores |factors · row|² of the sampled rows, or of all rows of the nest, with the factors on the
 /// way to an exponential. It reads the original rows, so that it does not wait for copies.
-Value Adapter::addReach(const Score &score, bool ofSample) {
-  Value array = editor.addTemporary(base() + "_reach", picked.extents, Builder(kernel.getContext()).getF32Type());
+Value Adapter::addReach(const ScoreFold &score, bool ofSample) {
+  Value array = editor.addTemporary(base() + "_reach", picked.extents, editor.f32());
   SmallVector<Value> ofKeys = addFactorsOfKeys(score);
   editor.addShortNest(picked.names, picked.extents, &sampled, [&](Code &code, ValueRange indices) {
-    IRMapping map;
-    SmallVector<Value> arguments(indices);
-    if (ofSample)
-      arguments.back() = code.toIndex(code.load(picked.numbers, indices));
-    map.map(nest.getBody().getArguments(), arguments);
-    Value square = code.fold("k", *SymExpr::parse(score.fold.getExtent()), [&](Code &in, Value k, Value &) {
+    Value row = ofSample ? code.toIndex(code.load(picked.numbers, indices)) : indices.back();
+    IRMapping map = mapIndices(indices.drop_back(), row);
+    Value square = code.fold("k", getSymExpr(score.fold.getExtentAttr()), [&](Code &in, Value k, Value &) {
       Value x = in.widen(loadAt(in, score.row, score.row.array(), k, map));
-      return SmallVector<Code::Term>{{Monoid::add, "square", in.make<arith::MulFOp>(x, x)}};
+      return SmallVector<Code::State>{{Monoid::add, "square", in.mul(x, x)}};
     })[0];
-    auto largest = [&](const Exponent &, unsigned way) {
+    auto largest = [&](const ExponentPath &, unsigned way) {
       return largestOfParts(code, ofKeys[way], indices.drop_back(), Value());
     };
     code.store(timesFactors(code, square, score, nest, map, largest), array, indices);
@@ -468,23 +401,20 @@ Value Adapter::addReach(const Score &score, bool ofSample) {
 }
 
 /// Returns, for each path with factors of the key, their largest squares per part of the keys.
-SmallVector<Value> Adapter::addFactorsOfKeys(const Score &score) {
+SmallVector<Value> Adapter::addFactorsOfKeys(const ScoreFold &score) {
   SmallVector<Value> parts;
   SmallVector<Attribute> heads(picked.names.begin(), std::prev(picked.names.end())), names(picked.names),
       extents(picked.extents);
   names.back() = editor.text("m"), extents.back() = score.outer.getExtentAttr();
   onf::FoldOp outer = score.outer;
-  for (const Exponent &way : findExponents(score, nest).ways) {
+  for (const ExponentPath &way : findExponents(score, nest).paths) {
     if (way.ofKey.isOne()) {
       parts.push_back(Value());
       continue;
     }
-    Value squares = editor.addTemporary(base() + "_of_keys", extents, Builder(kernel.getContext()).getF32Type());
+    Value squares = editor.addTemporary(base() + "_of_keys", extents, editor.f32());
     editor.addNest(names, extents, &sampled, [&](Code &code, ValueRange indices) {
-      IRMapping map;
-      SmallVector<Value> arguments(indices);
-      arguments.back() = code.index(0);
-      map.map(nest.getBody().getArguments(), arguments);
+      IRMapping map = mapIndices(indices.drop_back(), code.index(0));
       map.map(outer.getBody().getArgument(0), indices.back());
       code.store(squareOfKey(code, way, map), squares, indices);
     });
@@ -503,7 +433,7 @@ Value Adapter::isUnseen(Code &code, ValueRange head, unsigned plan, Value presen
   // For 8 bits kMuch was found by experiment. For 16 bits, even if all missed rows have a relative
   // error as large as that of their scores, the result is within the tolerance.
   double much = kMuch;
-  for (const Result &result : results)
+  for (const NestResult &result : results)
     if (isHalf)
       much = std::min(much, result.allowed.epsilon / std::sqrt(kMissed));
   ScoreErrors errors = measureScores(code, head, plan, present);
@@ -519,7 +449,7 @@ Value Adapter::isOffBy(Code &code, const ScoreErrors &errors, double much) {
   Value any;
   // Roundings are uniform within half a step: their mean square is step² / 12.
   for (Value square : errors.squares)
-    any = either(code, any, code.make<arith::CmpFOp>(arith::CmpFPredicate::OGE, square, code.real(much * much * 12)));
+    any = either(code, any, code.compare(arith::CmpFPredicate::OGE, square, code.real(much * much * 12)));
   return any;
 }
 
@@ -535,33 +465,26 @@ Adapter::ScoreErrors Adapter::measureScores(Code &code, ValueRange head, unsigne
   Type halfType = plans[plan - 1].half;
   ScoreErrors errors;
   for (auto [number, score] : llvm::enumerate(scores)) {
-    Rounded keys = halfType
-                       ? half(score.key.array(), score.key.axis, score.keyAxis.value_or(score.key.axis == 0), halfType)
-                       : rounded(score.key);
+    RoundedArray keys = halfType ? halfOfKey(score, halfType) : rounded(score.key);
     Value squares = reach[number];
-    SymExpr count = *SymExpr::parse(cast<StringAttr>(picked.extents.back()).getValue());
-    const Score &of = score;
-    auto addSquare = [&](Code &in, Value r, SmallVectorImpl<Code::Term> &terms) {
-      SmallVector<Value> indices(head);
-      indices.push_back(r);
-      terms.push_back({Monoid::max, "reach", in.load(squares, indices)});
+    SymExpr count = getSymExpr(cast<StringAttr>(picked.extents.back()));
+    const ScoreFold &of = score;
+    auto addSquare = [&](Code &in, Value r, SmallVectorImpl<Code::State> &terms) {
+      terms.push_back({Monoid::max, "reach", in.load(squares, placed(head, {r}))});
     };
-    auto addSteps = [&](Code &in, Value m, SmallVectorImpl<Code::Term> &terms) {
-      IRMapping map;
-      SmallVector<Value> indices(head);
-      indices.push_back(in.index(0));
-      map.map(nest.getBody().getArguments(), indices);
+    auto addSteps = [&](Code &in, Value m, SmallVectorImpl<Code::State> &terms) {
+      IRMapping map = mapIndices(head, in.index(0));
       map.map(of.outer.getBody().getArgument(0), m);
       terms.push_back({Monoid::max, "step", loadScale(in, of.key, keys, map)});
       for (const Operand *operand : {&of.row, &of.key})
-        if (Rounded limited = halfType ? Rounded() : rounded(*operand); limited.beyond)
+        if (RoundedArray limited = halfType ? RoundedArray() : rounded(*operand); limited.beyond)
           terms.push_back({Monoid::max, "beyond", in.toReal(in.toIndex(loadBeyond(in, *operand, limited, map)))});
     };
-    using Add = llvm::function_ref<void(Code &, Value, SmallVectorImpl<Code::Term> &)>;
+    using Add = llvm::function_ref<void(Code &, Value, SmallVectorImpl<Code::State> &)>;
     auto fold = [&](StringRef name, const SymExpr &extent, ArrayRef<Add> adds) {
       return code.fold(name, extent, [&](Code &in, Value index, Value &there) {
         there = present;
-        SmallVector<Code::Term> terms;
+        SmallVector<Code::State> terms;
         for (Add add : adds)
           add(in, index, terms);
         return terms;
@@ -570,24 +493,24 @@ Adapter::ScoreErrors Adapter::measureScores(Code &code, ValueRange head, unsigne
     // With one common step there is one fold only, which lanes can share.
     Code::Values most;
     if (keys.across) {
-      auto addFirst = [&](Code &in, Value, SmallVectorImpl<Code::Term> &terms) { addSteps(in, in.index(0), terms); };
+      auto addFirst = [&](Code &in, Value, SmallVectorImpl<Code::State> &terms) { addSteps(in, in.index(0), terms); };
       most = fold("r", count, {addSquare, addFirst});
     } else {
       most = fold("r", count, {addSquare});
-      llvm::append_range(most, fold("m", *SymExpr::parse(score.outer.getExtent()), {addSteps}));
+      llvm::append_range(most, fold("m", getSymExpr(score.outer.getExtentAttr()), {addSteps}));
     }
     Value square = most[0];
     // The step of a key's largest element in 16 bits bounds that of its others. In f16 the loaded
     // value is a power of 2, and elements are below 2^(kTopOfF16 + 1) times it.
     Value step = most[1];
     if (halfType)
-      step = code.make<arith::MulFOp>(
-          step, code.real(unitRoundoff(plans[plan - 1]) * (keys.largest ? std::ldexp(1.0, kTopOfF16 + 1) : 1)));
+      step = code.mul(step,
+                      code.real(unitRoundoff(plans[plan - 1]) * (keys.largest ? std::ldexp(1.0, kTopOfF16 + 1) : 1)));
     for (Value beyond : llvm::drop_begin(most, 2)) {
-      Value is = code.make<arith::CmpFOp>(arith::CmpFPredicate::OGT, beyond, code.real(0));
+      Value is = code.compare(arith::CmpFPredicate::OGT, beyond, code.real(0));
       errors.beyond = either(code, errors.beyond, is);
     }
-    errors.squares.push_back(code.make<arith::MulFOp>(code.make<arith::MulFOp>(step, step), square));
+    errors.squares.push_back(code.mul(code.mul(step, step), square));
   }
   return errors;
 }

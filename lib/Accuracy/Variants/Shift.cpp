@@ -9,9 +9,9 @@ namespace moa::accuracy {
 
 namespace {
 /// The values that move with a value, found by following uses.
-class Moved {
+class MovedValues {
 public:
-  explicit Moved(onf::FoldOp fold) : fold(fold) {}
+  explicit MovedValues(onf::FoldOp fold) : fold(fold) {}
 
   bool run(Value value) {
     values.insert(value);
@@ -51,7 +51,7 @@ private:
     if (auto difference = dyn_cast<arith::SubFOp>(user))
       return followDifference(difference, use);
     if (auto acc = dyn_cast<onf::AccOp>(user))
-      return followReference(acc, use);
+      return followPivot(acc, use);
     if (!isa<onf::YieldOp>(user))
       return false;
     if (user->getParentOp() == fold)
@@ -82,7 +82,7 @@ private:
   }
 
   /// The pivot of other states: their rescales have its old and its new value.
-  bool followReference(onf::AccOp acc, OpOperand &use) {
+  bool followPivot(onf::AccOp acc, OpOperand &use) {
     for (auto [k, ref] : llvm::enumerate(acc.getRefs()))
       if (ref == use.get()) {
         // A finite singular value would not move.
@@ -100,7 +100,7 @@ private:
 } // namespace
 
 std::optional<SmallVector<unsigned>> findMoved(onf::FoldOp fold, Value value) {
-  Moved moved(fold);
+  MovedValues moved(fold);
   if (!moved.run(value))
     return std::nullopt;
   return moved.getResults();

@@ -10,7 +10,7 @@ namespace {
 
 class RoundingErrorTest : public testing::Test {
 protected:
-  RoundingErrorTest() : rules(pool, model) {
+  RoundingErrorTest() : rules(pool) {
     rules.arithmetic = ErrorExpr(0x1p-24);
     rules.exponentialRounding = ErrorExpr(0x1p-22);
     rules.tanhRounding = ErrorExpr(4e-6);
@@ -35,7 +35,6 @@ protected:
   double limit(const ErrorValue &x) { return value(rules.distance(x)); }
 
   ErrorExprPool pool;
-  RoundingModel model;
   ErrorRules rules;
 };
 
@@ -106,7 +105,7 @@ TEST_F(RoundingErrorTest, RulesBoundWhatTheyClaim) {
   }
 }
 
-TEST_F(RoundingErrorTest, CommonReferencesCancel) {
+TEST_F(RoundingErrorTest, CommonPivotsCancel) {
   ErrorValue score = make(10, 0, 0.01), top = score;
   mlir::Operation *origin = nullptr;
   top = rules.makeShared(std::move(top), origin, "top");
