@@ -262,12 +262,12 @@ bool Agent::readOperand(device::ContractOp op, const FlightPtr &contraction, std
   RingMemory *ring = first ? block.shared.getRing(op.getA(), 0, op) : nullptr;
   if (!ring)
     return false;
-  if (*first < 0 || *first + 64 > ring->type.getRows()) {
+  if (*first < 0 || *first + 64 > ring->rows) {
     fail(op, "reads rows " + Twine(*first) + " to " + Twine(*first + 63) + " of " + ring->name + ", which has " +
-                 Twine(ring->type.getRows()));
+                 Twine(ring->rows));
     return false;
   }
-  int64_t columns = ring->type.getColumns();
+  int64_t columns = ring->columns;
   for (unsigned warp = 0; warp < 4; ++warp) // each warp reads the rows of its results
     block.shared.access(
         block.shared.getWarp(number, warp), *ring, 0,
@@ -277,7 +277,7 @@ bool Agent::readOperand(device::ContractOp op, const FlightPtr &contraction, std
   rows.resize(64 * columns);
   for (int64_t i = 0; i < 64; ++i)
     for (int64_t j = 0; j < columns; ++j)
-      rows[i * columns + j] = ring->valueOf(ring->bits[ring->placeOf(0, *first + i, j)]);
+      rows[i * columns + j] = ring->read(0, *first + i, j);
   return true;
 }
 
@@ -287,18 +287,34 @@ bool Agent::readStage(device::ContractOp op, const FlightPtr &contraction, std::
   RingMemory *ring = stage ? block.shared.getRing(op.getB(), *stage, op) : nullptr;
   if (!ring)
     return false;
-  int64_t rows = ring->type.getRows(), width = ring->type.getColumns();
+  int64_t rows = ring->rows, width = ring->columns;
   for (unsigned warp = 0; warp < 4; ++warp)
     block.shared.access(block.shared.getWarp(number, warp), *ring, *stage,
                         {0, rows, false, block.shared.getWarp(number, warp), 0, contraction, op});
   if (failed() || !block.shared.checkWritten(*ring, *stage, 0, rows, width, op, number))
     return false;
   columns.resize(rows * width);
+  bool isTransposed = op.getTransposed(), isInterleaved = op.isInterleaved();
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < width; ++j)
-      columns[op.getTransposed() ? j * rows + i : i * width + j] =
-          ring->valueOf(ring->bits[ring->placeOf(*stage, i, op.isInterleaved() ? op.getInterleaved(j) : j)]);
+      columns[isTransposed ? j * rows + i : i * width + j] =
+          ring->read(*stage, i, isInterleaved ? op.getInterleaved(j) : j);
   return true;
+}
+
+/// Adds the products of 64 rows and of the first `most` indices of k. They are exact, so that a
+/// fused multiply-add gives the same sums.
+#if defined(__x86_64__) && defined(__GLIBC__)
+__attribute__((target_clones("fma", "default")))
+#endif
+static void addProducts(const double *a, const double *b, double *sums, int64_t depth, int64_t columns, int64_t most) {
+  for (int64_t i = 0; i < 64; ++i)
+    for (int64_t k = 0; k < most; ++k) {
+      double factor = a[i * depth + k], *to = &sums[i * columns];
+      const double *from = &b[k * columns];
+      for (int64_t j = 0; j < columns; ++j)
+        to[j] += factor * from[j];
+    }
 }
 
 /// Products of 16-bit and 8-bit floats and of 8-bit integers are exact in float64. They are added
@@ -326,14 +342,7 @@ void Agent::contract(device::ContractOp op) {
         sums[i * columns + j] = isInteger ? static_cast<double>(cell.i) : cell.f;
       }
   }
-  int64_t most = op.getDepth().value_or(depth);
-  for (int64_t i = 0; i < 64; ++i)
-    for (int64_t k = 0; k < most; ++k) {
-      double factor = a[i * depth + k], *to = &sums[i * columns];
-      const double *from = &b[k * columns];
-      for (int64_t j = 0; j < columns; ++j)
-        to[j] += factor * from[j];
-    }
+  addProducts(a.data(), b.data(), sums.data(), depth, columns, op.getDepth().value_or(depth));
   Cells result(kWarpgroupThreads * registers);
   for (int64_t thread = 0; thread < kWarpgroupThreads; ++thread)
     for (int64_t reg = 0; reg < registers; ++reg) {
@@ -396,7 +405,7 @@ bool Agent::clearUnseen(device::ClearUnseenOp op) {
   if (meeting.arrived == 0) {
     meeting.op = op;
     meeting.stage = *stage;
-    meeting.seen.assign(op.getInterleaved() ? ring->type.getColumns() : ring->type.getRows(), 0);
+    meeting.seen.assign(op.getInterleaved() ? ring->columns : ring->rows, 0);
   } else if (meeting.op.getRing() != op.getRing() || meeting.stage != *stage) {
     fail(op, "the consumers clear different stages: here stage " + Twine(*stage) + " of " + ring->name +
                  ", but another does stage " + Twine(meeting.stage) + " at " +
@@ -424,17 +433,16 @@ void Agent::clear(device::ClearUnseenOp op, RingMemory &ring) {
   unsigned warp = block.shared.getWarp(number);
   block.shared.meet(0, block.shared.getWarp(block.consumers));
   Access write;
-  write.end = ring.type.getRows();
+  write.end = ring.rows;
   write.isWrite = true;
   write.component = warp;
   write.stamp = block.shared.now(warp) - 1;
   write.op = op;
   block.shared.access(warp, ring, meeting.stage, write);
-  if (failed() ||
-      !block.shared.checkWritten(ring, meeting.stage, 0, ring.type.getRows(), ring.type.getColumns(), op, number))
+  if (failed() || !block.shared.checkWritten(ring, meeting.stage, 0, ring.rows, ring.columns, op, number))
     return;
-  for (int64_t row = 0; row < ring.type.getRows(); ++row)
-    for (int64_t column = 0; column < ring.type.getColumns(); ++column)
+  for (int64_t row = 0; row < ring.rows; ++row)
+    for (int64_t column = 0; column < ring.columns; ++column)
       if (!meeting.seen[op.getInterleaved() ? column : row])
         ring.bits[ring.placeOf(meeting.stage, row,
                                op.getInterleaved() ? device::ContractOp::getInterleaved(column) : column)] = 0;
@@ -449,9 +457,9 @@ void Agent::storeTile(device::StoreTileOp op) {
   Lanes cells = read(op.getFragment(), op).lanes;
   if (!ring || !first || !coordinates || failed())
     return;
-  if (*first < 0 || *first + 64 > ring->type.getRows())
+  if (*first < 0 || *first + 64 > ring->rows)
     return fail(op, "writes rows " + Twine(*first) + " to " + Twine(*first + 63) + " of " + ring->name +
-                        ", which has " + Twine(ring->type.getRows()));
+                        ", which has " + Twine(ring->rows));
   const LayoutTable &table = tableOf(op.getFragment());
   for (unsigned warp = 0; warp < 4; ++warp) { // each warp writes the rows that it holds
     unsigned writer = block.shared.getWarp(number, warp);
@@ -459,11 +467,8 @@ void Agent::storeTile(device::StoreTileOp op) {
         writer, *ring, *stage,
         {*first + 16 * warp, *first + 16 * (warp + 1), true, writer, block.shared.now(writer), nullptr, op});
   }
-  for (size_t place = 0; place < table.elements.size(); ++place) {
-    int64_t to = ring->placeOf(*stage, *first + table.indices[0][place], table.indices[1][place]);
-    ring->bits[to] = ring->wordOf(cells[place].f);
-    ring->written[to] = 1;
-  }
+  for (size_t place = 0; place < table.elements.size(); ++place)
+    ring->write(*stage, *first + table.indices[0][place], table.indices[1][place], cells[place].f);
   // After a barrier of the warpgroup, the first warp starts the store.
   unsigned starter = block.shared.getWarp(number);
   block.shared.meet(starter, 4);
@@ -482,16 +487,11 @@ void Agent::writeOutput(device::StoreTileOp op, const RingMemory &ring, int64_t 
   index.push_back(0);
   for (int64_t row = 0; row < 64; ++row) {
     index[rowAxis] = start + row;
-    for (int64_t column = 0; column < columns && !failed(); ++column) {
-      index.back() = column;
-      bool inside = true;
-      for (auto [i, extent] : llvm::zip(index, memory.getShape()))
-        inside &= i >= 0 && i < extent;
-      if (!inside)
-        continue;
-      double value = ring.valueOf(ring.bits[ring.placeOf(stage, first + row, column)]);
-      if (memory.store(memory.addressOf(index), ofFloat(value)) > 1)
-        fail(op, "element " + indexText(index) + " of '" + memory.getName() + "' is written twice");
+    Memory::Row elements = memory.getRow(index, columns);
+    for (int64_t column = elements.begin; column < elements.end && !failed(); ++column) {
+      int64_t address = elements.addressOf(column);
+      if (memory.store(address, ofFloat(ring.read(stage, first + row, column))) > 1)
+        fail(op, "element " + indexText(memory.indexOf(address)) + " of '" + memory.getName() + "' is written twice");
     }
   }
 }

@@ -81,6 +81,7 @@ private:
   void map(device::MapOp op);
   bool bindElements(device::MapOp op, const LayoutTable &table);
   void reduce(device::ReduceOp op);
+  bool holdsRow(device::ReduceOp op, int32_t place, const LayoutTable &table, const std::vector<int32_t> &rowOf);
   void addPairs(device::ReduceOp op, const Lanes &cells, const LayoutTable &table, const LayoutTable &rows,
                 const std::vector<int32_t> &rowOf);
   /// Returns for each warp whether a boolean fragment is true for any active thread.
@@ -91,7 +92,7 @@ private:
   bool beginRound(Frame &frame);
   bool finishRound(device::CollectOp op, Frame &frame);
   void member(device::MemberOp op);
-  bool checkReplicas(mlir::Value fragment, const Cells &cells, mlir::Operation *op);
+  bool checkReplicas(mlir::Value fragment, llvm::ArrayRef<Cell> cells, mlir::Operation *op);
   const LayoutTable &tableOf(mlir::Value fragment) {
     return block.layouts.get(mlir::cast<device::FragmentType>(fragment.getType()).getLayout());
   }

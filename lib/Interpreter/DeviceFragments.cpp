@@ -2,7 +2,6 @@
 #include "lib/Interpreter/DeviceAgent.h"
 #include <array>
 #include <cmath>
-#include <numeric>
 
 using namespace mlir;
 using namespace moa;
@@ -21,10 +20,10 @@ protected:
   Lanes adapt(const Lanes &lanes) override {
     if (lanes.size() == 1 || lanes.size() == width)
       return lanes;
-    Cells list(width);
-    for (size_t k = 0; k < width; ++k)
-      list[k] = lanes[k / table.registers];
-    return Lanes(std::move(list));
+    Repeated &known = repeated[lanes.data()];
+    if (!known.source)
+      known = {lanes, repeat(lanes, table.registers)};
+    return known.list;
   }
   int64_t threadNumber(size_t k) override { return firstThread + k / table.registers; }
   bool special(Operation *op) override {
@@ -34,9 +33,10 @@ protected:
     auto arg = cast<BlockArgument>(offset.getIndex());
     auto map = cast<device::MapOp>(arg.getOwner()->getParentOp());
     const auto &index = table.indices[arg.getArgNumber() - map.getInputs().size()];
-    Cells list(width);
-    for (size_t k = 0; k < width; ++k)
-      list[k] = ofInt(index[k] - index[k / table.registers * table.registers]);
+    Cells list = Cells::some(width);
+    for (size_t first = 0; first < width; first += table.registers)
+      for (size_t k = first; k < first + table.registers; ++k)
+        list[k] = ofInt(index[k] - index[first]);
     define(offset.getResult(), Lanes(std::move(list)));
     return true;
   }
@@ -60,8 +60,14 @@ protected:
   }
 
 private:
+  /// The source stays alive, so that its address names it.
+  struct Repeated {
+    Lanes source, list;
+  };
+
   const LayoutTable &table;
   int64_t firstThread;
+  llvm::DenseMap<const Cell *, Repeated> repeated;
 };
 
 bool same(Cell x, Cell y, bool isFloat) {
@@ -79,15 +85,13 @@ void Agent::fill(device::FillOp op) {
   }
   Lanes value = get(op.getValue(), op);
   int64_t registers = tableOf(op.getResult()).registers;
-  Cells cells(kWarpgroupThreads * registers);
-  for (size_t k = 0; k < cells.size(); ++k)
-    cells[k] = value[k / registers];
+  Lanes cells = value.isUniform() ? Lanes(Cells(width * registers, value[0])) : repeat(value, registers);
   if (checkReplicas(op.getResult(), cells, op))
-    define(op.getResult(), {Lanes(std::move(cells)), nullptr}, op);
+    define(op.getResult(), {std::move(cells), nullptr}, op);
 }
 
 /// Checks that threads that hold the same element hold the same value.
-bool Agent::checkReplicas(Value fragment, const Cells &cells, Operation *op) {
+bool Agent::checkReplicas(Value fragment, ArrayRef<Cell> cells, Operation *op) {
   const LayoutTable &table = tableOf(fragment);
   if (!table.isReplicated)
     return true;
@@ -125,7 +129,7 @@ bool Agent::bindElements(device::MapOp op, const LayoutTable &table) {
     auto layout = cast<device::FragmentType>(input.getType()).getLayout();
     if (layout != op.getLayout()) {
       const std::vector<int32_t> &rows = block.layouts.getRows(op.getLayout(), layout);
-      Cells spread(places);
+      Cells spread = Cells::some(places);
       for (size_t place = 0; place < places; ++place) {
         if (rows[place] < 0) {
           fail(op, "thread " + Twine(threadNumber(place / table.registers)) + " does not hold row " +
@@ -138,14 +142,8 @@ bool Agent::bindElements(device::MapOp op, const LayoutTable &table) {
     }
     define(arg, std::move(cells));
   }
-  for (auto [axis, arg] : llvm::enumerate(body.getArguments().drop_front(op.getInputs().size()))) {
-    if (arg.use_empty())
-      continue;
-    Cells numbers(places);
-    for (size_t place = 0; place < places; ++place)
-      numbers[place] = ofInt(table.indices[axis][place]);
-    define(arg, Lanes(std::move(numbers)));
-  }
+  for (auto [arg, indices] : llvm::zip(body.getArguments().drop_front(op.getInputs().size()), table.indexLanes))
+    define(arg, indices);
   return true;
 }
 
@@ -174,16 +172,21 @@ void Agent::map(device::MapOp op) {
     return;
   for (auto [result, given] : llvm::zip(op.getResults(), threads.yielded)) {
     Lanes value = given.lanes;
-    if (value.size() != places) {
-      Cells spread(places);
-      for (size_t place = 0; place < places; ++place)
-        spread[place] = value[place / table.registers];
-      value = Lanes(std::move(spread));
-    }
-    if (table.isReplicated && !checkReplicas(result, Cells(value.data(), value.data() + value.size()), op))
+    if (value.size() != places)
+      value = value.isUniform() ? Lanes(Cells(places, value[0])) : repeat(value, table.registers);
+    if (!checkReplicas(result, value, op))
       return;
     define(result, {std::move(value), nullptr}, op);
   }
+}
+
+/// Checks that the thread of a place also holds its row.
+bool Agent::holdsRow(device::ReduceOp op, int32_t place, const LayoutTable &table, const std::vector<int32_t> &rowOf) {
+  if (rowOf[place] >= 0)
+    return true;
+  fail(op, "thread " + Twine(threadNumber(place / table.registers)) + " has no register for row " +
+               Twine(table.indices[0][place]));
+  return false;
 }
 
 /// Adds f16 columns in the order that the op defines (half2 additions): sums of neighbouring pairs
@@ -191,24 +194,20 @@ void Agent::map(device::MapOp op) {
 /// f32.
 void Agent::addPairs(device::ReduceOp op, const Lanes &cells, const LayoutTable &table, const LayoutTable &rows,
                      const std::vector<int32_t> &rowOf) {
-  Type half = op.getFragment().getType().getElementType(), single = op.getResult().getType().getElementType();
+  RoundedMonoid addHalf(Monoid::add, op.getFragment().getType().getElementType());
+  RoundedMonoid addSingle(Monoid::add, op.getResult().getType().getElementType());
   std::vector<std::array<Cell, 4>> sums(rows.elements.size(), {ofFloat(0), ofFloat(0), ofFloat(0), ofFloat(0)});
-  std::vector<int64_t> order(table.registers), counts(rows.elements.size());
-  for (int64_t thread = 0; thread < kWarpgroupThreads; ++thread) {
-    std::iota(order.begin(), order.end(), thread * table.registers);
-    llvm::stable_sort(order, [&](int64_t x, int64_t y) { return table.indices[1][x] < table.indices[1][y]; });
-    for (int64_t place : order) {
-      if (rowOf[place] < 0)
-        return fail(op, "thread " + Twine(threadNumber(thread)) + " has no register for row " +
-                            Twine(table.indices[0][place]));
-      Cell &sum = sums[rowOf[place]][counts[rowOf[place]]++ % 4];
-      sum = combineIn(Monoid::add, half, sum, cells[place]);
-    }
+  std::vector<int64_t> counts(rows.elements.size());
+  for (int32_t place : table.byColumn) {
+    if (!holdsRow(op, place, table, rowOf))
+      return;
+    Cell &sum = sums[rowOf[place]][counts[rowOf[place]]++ % 4];
+    sum = addHalf(sum, cells[place]);
   }
   Cells result(sums.size());
   for (const auto &[k, of] : llvm::enumerate(sums)) {
-    Cell even = combineIn(Monoid::add, half, of[0], of[2]), odd = combineIn(Monoid::add, half, of[1], of[3]);
-    result[k] = combineIn(Monoid::add, single, even, odd);
+    Cell even = addHalf(of[0], of[2]), odd = addHalf(of[1], of[3]);
+    result[k] = addSingle(even, odd);
   }
   if (checkReplicas(op.getResult(), result, op))
     define(op.getResult(), {Lanes(std::move(result)), nullptr}, op);
@@ -231,20 +230,13 @@ void Agent::reduce(device::ReduceOp op) {
   Monoid monoid = op.getMonoid();
   if (op.getFragment().getType().getElementType().isF16() && type.isF32())
     return addPairs(op, cells, table, rows, rowOf);
-  auto add = [&](Cell &to, Cell x) { to = combineIn(monoid, type, to, x); };
-  std::vector<int64_t> order(table.registers);
+  RoundedMonoid combined(monoid, type);
+  auto add = [&](Cell &to, Cell x) { to = combined(to, x); };
   Cells even(rows.elements.size(), identityOf(monoid, type)), odd = even;
-  for (int64_t thread = 0; thread < kWarpgroupThreads; ++thread) {
-    int64_t first = thread * table.registers;
-    for (int64_t reg = 0; reg < table.registers; ++reg)
-      order[reg] = first + reg;
-    llvm::stable_sort(order, [&](int64_t x, int64_t y) { return table.indices[1][x] < table.indices[1][y]; });
-    for (int64_t place : order) {
-      if (rowOf[place] < 0)
-        return fail(op, "thread " + Twine(threadNumber(thread)) + " has no register for row " +
-                            Twine(table.indices[0][place]));
-      add((table.indices[1][place] % 2 ? odd : even)[rowOf[place]], cells[place]);
-    }
+  for (int32_t place : table.byColumn) {
+    if (!holdsRow(op, place, table, rowOf))
+      return;
+    add((table.indices[1][place] % 2 ? odd : even)[rowOf[place]], cells[place]);
   }
   for (size_t k = 0; k < even.size(); ++k)
     add(even[k], odd[k]);
@@ -322,10 +314,13 @@ bool Agent::finishRegion(Frame &frame) {
   for (auto [k, result] : llvm::enumerate(op.getResults())) {
     Lanes yes = yielded[k].lanes, no = registers[op.getOtherwise()[k]].lanes;
     int64_t count = tableOf(result).registers;
-    Cells cells(width * count);
-    for (size_t place = 0; place < cells.size(); ++place)
-      cells[place] = active[place / count] ? yes[place] : no[place];
-    define(result, {Lanes(std::move(cells)), nullptr}, op);
+    if (!active.isAll()) {
+      Cells cells = Cells::some(width * count);
+      for (size_t place = 0; place < cells.size(); ++place)
+        cells[place] = active[place / count] ? yes[place] : no[place];
+      yes = Lanes(std::move(cells));
+    }
+    define(result, {std::move(yes), nullptr}, op);
   }
   return true;
 }

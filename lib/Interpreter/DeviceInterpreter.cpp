@@ -58,8 +58,7 @@ Error ProgramRunner::makeMemories(const KernelInputs &inputs) {
     memory->isCopied = llvm::any_of(arg.getUsers(), llvm::IsaPred<device::CopyOp>);
     if (k < count) {
       Array array = inputs.arrays[k];
-      for (double &value : array.data)
-        value = roundTo(value, element);
+      llvm::transform(array.data, array.data.begin(), Rounding(element));
       memory->fill(array);
     }
     launch.memories.push_back(std::move(memory));

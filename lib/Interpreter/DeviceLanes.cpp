@@ -6,9 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Interpreter/DeviceLanes.h"
-#include "lib/Interpreter/Interpreter.h"
+#include "lib/Support/HalfFloat.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/MemAlloc.h"
 #include <cmath>
@@ -28,7 +27,7 @@ namespace moa::interp {
 
 /// Free lists of blocks, by the logarithm of their size.
 struct FreeBlocks {
-  static constexpr unsigned kOrders = 14; // larger blocks are freed at once
+  static constexpr unsigned kOrders = 17; // larger blocks are freed at once
   Cells::Block *first[kOrders] = {};
   ~FreeBlocks() {
     for (Cells::Block *block : first)
@@ -64,6 +63,11 @@ void Cells::free(Block *block) {
 // Masks
 //===----------------------------------------------------------------------===//
 
+Mask::Mask(size_t width, std::vector<uint8_t> list) : width(width) {
+  if (llvm::is_contained(list, 0))
+    bits = std::make_shared<const std::vector<uint8_t>>(std::move(list));
+}
+
 bool Mask::any() const { return !bits || llvm::is_contained(*bits, 1); }
 
 size_t Mask::count() const { return bits ? llvm::count(*bits, 1) : width; }
@@ -71,7 +75,9 @@ size_t Mask::count() const { return bits ? llvm::count(*bits, 1) : width; }
 Mask Mask::where(const Lanes &condition, bool value) const {
   std::vector<uint8_t> list(width);
   for (size_t k = 0; k < width; ++k)
-    list[k] = (*this)[k] && (condition[k].i != 0) == value;
+    list[k] = (condition[k].i != 0) == value;
+  for (size_t k = 0; bits && k < width; ++k)
+    list[k] &= (*bits)[k];
   return Mask(width, std::move(list));
 }
 
@@ -84,27 +90,21 @@ Lanes moa::interp::merge(const Mask &mask, const Lanes &yes, const Lanes &no) {
   return Lanes(std::move(list));
 }
 
+Lanes moa::interp::repeat(const Lanes &lanes, size_t times) {
+  if (lanes.isUniform() || times == 1)
+    return lanes;
+  Cells list = Cells::some(lanes.size() * times);
+  Cell *to = list.data();
+  for (size_t k = 0; k < lanes.size(); ++k)
+    to = std::fill_n(to, times, lanes[k]);
+  return Lanes(std::move(list));
+}
+
 //===----------------------------------------------------------------------===//
 // Operations
 //===----------------------------------------------------------------------===//
 
 namespace {
-
-struct Rounding {
-  explicit Rounding(Type type) : type(type), isSingle(type.isF32()), isBF16(type.isBF16()) {}
-  double operator()(double x) const {
-    float narrow = static_cast<float>(x);
-    if (isSingle)
-      return narrow;
-    if (!isBF16 || narrow != x)
-      return roundTo(x, type);
-    // Round the lower half of an f32's bits away, to nearest even.
-    uint32_t bits = llvm::bit_cast<uint32_t>(narrow);
-    return llvm::bit_cast<float>((bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000u);
-  }
-  Type type;
-  bool isSingle, isBF16;
-};
 
 /// Applies f to every pair of elements of two operands.
 template <typename F> Lanes over(const Lanes &x, const Lanes &y, size_t count, F f) {
@@ -123,10 +123,22 @@ template <typename F> Lanes over(const Lanes &x, const Lanes &y, size_t count, F
   return Lanes(std::move(out));
 }
 
+/// Applies f to every element.
+template <typename F> Lanes over(const Lanes &x, size_t count, F f) {
+  Cells out = Cells::some(count);
+  std::transform(x.data(), x.data() + count, out.data(), f);
+  return Lanes(std::move(out));
+}
+
 /// Applies f in f32, for the float operations that make up most of a kernel.
 template <typename F> Lanes overSingle(const Lanes &x, const Lanes &y, size_t count, F f) {
   return over(x, y, count,
               [&](Cell a, Cell b) { return ofFloat(f(static_cast<float>(a.f), static_cast<float>(b.f))); });
+}
+
+/// Applies f in float64 and rounds the results.
+template <typename F> Lanes overRounded(const Rounding &rounded, const Lanes &x, const Lanes &y, size_t count, F f) {
+  return over(x, y, count, [&](Cell a, Cell b) { return ofFloat(rounded(f(a.f, b.f))); });
 }
 
 /// Computes a·b + c of f32, with the processor's fma instruction if it has one.
@@ -166,6 +178,51 @@ std::optional<Lanes> computeSingle(Code code, ArrayRef<Lanes> in, size_t n) {
   }
 }
 
+/// Computes operations that give floats and have no special cases.
+std::optional<Lanes> computeFloat(const Instr &instr, const Rounding &rounded, ArrayRef<Lanes> in, size_t n) {
+  switch (instr.code) {
+  case Code::AddF:
+    return overRounded(rounded, in[0], in[1], n, std::plus<double>());
+  case Code::SubF:
+    return overRounded(rounded, in[0], in[1], n, std::minus<double>());
+  case Code::MulF:
+    return overRounded(rounded, in[0], in[1], n, std::multiplies<double>());
+  case Code::DivF:
+    return overRounded(rounded, in[0], in[1], n, std::divides<double>());
+  case Code::MaximumF:
+    return overRounded(rounded, in[0], in[1], n, maximum);
+  case Code::MinimumF:
+    return overRounded(rounded, in[0], in[1], n, minimum);
+  case Code::NegF:
+    return over(in[0], n, [&](Cell x) { return ofFloat(rounded(-x.f)); });
+  case Code::RoundF: // `round`, if set, is the type of the result
+    return over(in[0], n, [&](Cell x) { return ofFloat(rounded(x.f)); });
+  default:
+    return std::nullopt;
+  }
+}
+
+/// Compares floats, or returns nothing for the rarer predicates.
+std::optional<Lanes> compareFloats(int predicate, const Lanes &x, const Lanes &y, size_t n) {
+  auto with = [&](auto holds) { return over(x, y, n, [&](Cell a, Cell b) { return ofInt(holds(a.f, b.f)); }); };
+  switch (static_cast<arith::CmpFPredicate>(predicate)) {
+  case arith::CmpFPredicate::OEQ:
+    return with(std::equal_to<double>());
+  case arith::CmpFPredicate::UNE:
+    return with(std::not_equal_to<double>());
+  case arith::CmpFPredicate::OLT:
+    return with(std::less<double>());
+  case arith::CmpFPredicate::OLE:
+    return with(std::less_equal<double>());
+  case arith::CmpFPredicate::OGT:
+    return with(std::greater<double>());
+  case arith::CmpFPredicate::OGE:
+    return with(std::greater_equal<double>());
+  default:
+    return std::nullopt;
+  }
+}
+
 /// Compares integers of more than one bit, which are kept sign-extended, as signed.
 std::optional<Lanes> compare(int predicate, const Lanes &x, const Lanes &y, size_t n) {
   auto with = [&](auto holds) { return over(x, y, n, [&](Cell a, Cell b) { return ofInt(holds(a.i, b.i)); }); };
@@ -187,16 +244,18 @@ std::optional<Lanes> compare(int predicate, const Lanes &x, const Lanes &y, size
   }
 }
 
-/// Computes integer operations that have no special cases.
+/// Computes operations that give integers and have no special cases.
 std::optional<Lanes> computeInteger(const Instr &instr, ArrayRef<Lanes> in, size_t n) {
+  if (instr.code == Code::CmpF)
+    return compareFloats(instr.predicate, in[0], in[1], n);
   if (instr.width == 0)
     return std::nullopt;
   auto with = [&](auto f) { return over(in[0], in[1], n, [&](Cell a, Cell b) { return ofInt(f(a.i, b.i)); }); };
   auto wrapped = [&](auto f) {
-    return over(in[0], in[1], n,
-                [&](Cell a, Cell b) { return ofInt(f(static_cast<uint64_t>(a.i), static_cast<uint64_t>(b.i))); });
+    return over(in[0], in[1], n, [&](Cell a, Cell b) {
+      return ofInt(llvm::SignExtend64(f(uint64_t(a.i), uint64_t(b.i)), instr.width));
+    });
   };
-  bool isWide = instr.width == 64;
   switch (instr.code) {
   case Code::AndI:
     return with(std::bit_and<int64_t>());
@@ -217,11 +276,11 @@ std::optional<Lanes> computeInteger(const Instr &instr, ArrayRef<Lanes> in, size
   case Code::MaxSI:
     return with([](int64_t a, int64_t b) { return std::max(a, b); });
   case Code::AddI:
-    return isWide ? std::optional(wrapped(std::plus<uint64_t>())) : std::nullopt;
+    return wrapped(std::plus<uint64_t>());
   case Code::SubI:
-    return isWide ? std::optional(wrapped(std::minus<uint64_t>())) : std::nullopt;
+    return wrapped(std::minus<uint64_t>());
   case Code::MulI:
-    return isWide ? std::optional(wrapped(std::multiplies<uint64_t>())) : std::nullopt;
+    return wrapped(std::multiplies<uint64_t>());
   default:
     return std::nullopt;
   }
@@ -251,13 +310,15 @@ const char *moa::interp::compute(const Instr &instr, Type type, ArrayRef<Lanes> 
                                  Lanes &result) {
   bool uniform = llvm::all_of(operands, [](const Lanes &x) { return x.isUniform(); });
   size_t count = uniform ? 1 : mask.size();
-  auto quick = type.isF32() ? computeSingle(instr.code, operands, count) : computeInteger(instr, operands, count);
+  bool rounds = isa<FloatType>(type);
+  Rounding rounded(type);
+  auto quick = type.isF32() ? computeSingle(instr.code, operands, count) : std::nullopt;
+  if (!quick)
+    quick = rounds ? computeFloat(instr, rounded, operands, count) : computeInteger(instr, operands, count);
   if (quick) {
     result = std::move(*quick);
     return nullptr;
   }
-  bool rounds = isa<FloatType>(type);
-  Rounding rounded(type);
   Cells out(count);
   Cell v[3];
   for (size_t k = 0; k < count; ++k) {
@@ -288,12 +349,5 @@ double moa::interp::halfFromBits(double x) {
   if (std::isnan(x))
     return x;
   double bits = 16 * std::nearbyint(std::clamp(x * 0x1p24, 0.0, 2047.0));
-  return llvm::APFloat(llvm::APFloat::IEEEhalf(), llvm::APInt(16, static_cast<uint64_t>(bits))).convertToDouble();
-}
-
-Cell moa::interp::combineIn(Monoid monoid, Type type, Cell x, Cell y) {
-  Cell result = combine(monoid, Form::of(type), x, y);
-  if (isa<FloatType>(type))
-    result.f = type.isF32() ? static_cast<float>(result.f) : roundTo(result.f, type);
-  return result;
+  return fromFloat16(static_cast<uint16_t>(bits));
 }

@@ -38,6 +38,7 @@ public:
   const Cell *begin() const { return block ? block->cells() : nullptr; }
   const Cell *end() const { return begin() + size(); }
   Cell *data() { return block->cells(); }
+  const Cell *data() const { return block->cells(); }
   Cell &operator[](size_t k) { return block->cells()[k]; }
   Cell operator[](size_t k) const { return block->cells()[k]; }
 
@@ -98,8 +99,7 @@ class Mask {
 public:
   /// Makes the mask of all `width` threads.
   explicit Mask(size_t width) : width(width) {}
-  Mask(size_t width, std::vector<uint8_t> list)
-      : width(width), bits(std::make_shared<const std::vector<uint8_t>>(std::move(list))) {}
+  Mask(size_t width, std::vector<uint8_t> list);
 
   size_t size() const { return width; }
   bool operator[](size_t k) const { return !bits || (*bits)[k]; }
@@ -116,6 +116,8 @@ private:
 
 /// Returns `yes` where the mask is set, `no` elsewhere.
 Lanes merge(const Mask &mask, const Lanes &yes, const Lanes &no);
+/// Returns each cell `times` times; a uniform value stays one cell.
+Lanes repeat(const Lanes &lanes, size_t times);
 
 /// Computes an operation with one result in its own type. Floats are rounded once after every
 /// operation, to nearest even. A signed quotient by zero, and a shift by the width or more, are 0:
@@ -138,8 +140,20 @@ double roundedReciprocal(double x);
 /// negative (cvt.rn.relu.f16x2.f32 and a shift).
 double halfFromBits(double x);
 
-/// Computes x ⊕ y, rounded to the type.
-Cell combineIn(Monoid monoid, mlir::Type type, Cell x, Cell y);
+/// Computes x ⊕ y, rounded to a type.
+class RoundedMonoid {
+public:
+  RoundedMonoid(Monoid monoid, mlir::Type type) : monoid(monoid), form(Form::of(type)), rounded(type) {}
+  Cell operator()(Cell x, Cell y) const {
+    Cell result = combine(monoid, form, x, y);
+    return form.isFloat() ? ofFloat(rounded(result.f)) : result;
+  }
+
+private:
+  Monoid monoid;
+  Form form;
+  Rounding rounded;
+};
 
 } // namespace moa::interp
 

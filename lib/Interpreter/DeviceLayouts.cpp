@@ -1,5 +1,6 @@
 //===- DeviceLayouts.cpp - elements of fragments in registers -------------===//
 #include "lib/Interpreter/DeviceLayouts.h"
+#include <numeric>
 
 using namespace moa;
 using namespace moa::interp;
@@ -45,6 +46,17 @@ LayoutTable::LayoutTable(device::LayoutAttr attr) : layout(attr) {
     }
     elements[place] = element;
   }
+  for (const std::vector<int32_t> &axis : indices) {
+    Cells cells = Cells::some(all);
+    std::transform(axis.begin(), axis.end(), cells.data(), ofInt);
+    indexLanes.emplace_back(std::move(cells));
+  }
+  if (axes != 2)
+    return;
+  byColumn.resize(all);
+  std::iota(byColumn.begin(), byColumn.end(), 0);
+  for (auto first = byColumn.begin(); first != byColumn.end(); first += registers)
+    std::stable_sort(first, first + registers, [&](int32_t x, int32_t y) { return indices[1][x] < indices[1][y]; });
 }
 
 const LayoutTable &LayoutTables::get(device::LayoutAttr layout) {

@@ -3,6 +3,7 @@
 #define MOA_INTERPRETER_DEVICELAYOUTS_H
 
 #include "dialects/Device/IR/Device.h"
+#include "lib/Interpreter/DeviceLanes.h"
 #include "llvm/ADT/DenseMap.h"
 #include <memory>
 
@@ -18,8 +19,11 @@ struct LayoutTable {
   int64_t registers = 1, count = 1; // per thread; elements
   std::vector<int64_t> shape;
   std::vector<std::vector<int32_t>> indices; // per axis, of every place
-  std::vector<int32_t> elements;             // of every place, row-major number
-  std::vector<uint8_t> isFirst;              // of every place, true if its replica digits are all 0
+  std::vector<Lanes> indexLanes;             // the same as values of threads
+  /// With two axes: the places of every thread in the order of their columns.
+  std::vector<int32_t> byColumn;
+  std::vector<int32_t> elements; // of every place, row-major number
+  std::vector<uint8_t> isFirst;  // of every place, true if its replica digits are all 0
   bool isReplicated = false;
 };
 

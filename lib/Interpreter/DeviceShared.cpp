@@ -1,6 +1,7 @@
 //===- DeviceShared.cpp - shared memory, barriers, clocks -----------------===//
 #include "lib/Interpreter/DeviceShared.h"
 #include "lib/Support/HalfFloat.h"
+#include <cstring>
 
 using namespace mlir;
 using namespace moa;
@@ -10,22 +11,44 @@ using namespace moa::interp;
 // Memory
 //===----------------------------------------------------------------------===//
 
-double RingMemory::valueOf(uint16_t word) const {
-  if (type.getElementType().isBF16())
-    return fromBFloat16(word);
-  if (type.getElementType().isInteger(8))
-    return int8_t(word);
-  if (isa<Float8E4M3FNType>(type.getElementType()))
-    return fromFloat8(uint8_t(word));
-  return type.getElementType().isF16() ? fromFloat16(word) : int16_t(word);
+RingMemory::RingMemory(device::RingType type, std::string name)
+    : type(type), name(std::move(name)), rows(type.getRows()), columns(type.getColumns()), stageSize(rows * columns),
+      bits(type.getStages() * stageSize), written(bits.size()), accesses(type.getStages()) {
+  Type element = type.getElementType();
+  unitBits = llvm::Log2_32(128 / element.getIntOrFloatBitWidth());
+  if (element.isBF16()) {
+    decode = fromBFloat16;
+    encode = toBFloat16;
+  } else if (element.isF16()) {
+    decode = fromFloat16;
+    encode = toFloat16;
+  } else if (isa<Float8E4M3FNType>(element)) {
+    decode = [](uint16_t word) { return fromFloat8(uint8_t(word)); };
+    encode = [](double value) { return uint16_t(toFloat8(value)); };
+  } else {
+    decode = [](uint16_t word) { return double(int16_t(word)); };
+    if (element.isInteger(8))
+      decode = [](uint16_t word) { return double(int8_t(word)); };
+    encode = [](double value) { return uint16_t(static_cast<int64_t>(value)); };
+  }
 }
 
-uint16_t RingMemory::wordOf(double value) const {
-  if (type.getElementType().isBF16())
-    return toBFloat16(value);
-  if (isa<Float8E4M3FNType>(type.getElementType()))
-    return toFloat8(value);
-  return type.getElementType().isF16() ? toFloat16(value) : uint16_t(static_cast<int64_t>(value));
+bool RingMemory::isWritten(int64_t stage, int64_t first, int64_t count, int64_t from, int64_t to) const {
+  // Rows of 128 bytes are adjacent.
+  int64_t piece = int64_t(8) << unitBits;
+  if (from % piece == 0 && to % piece == 0) {
+    for (int64_t column = from; column < to; column += piece) {
+      const uint8_t *marks = &written[stage * stageSize + (column * rows + first * piece)];
+      if (std::memchr(marks, 0, count * piece))
+        return false;
+    }
+    return true;
+  }
+  for (int64_t row = first; row < first + count; ++row)
+    for (int64_t column = from; column < to; ++column)
+      if (!written[placeOf(stage, row, column)])
+        return false;
+  return true;
 }
 
 Shared::Shared(Launch &launch, ArrayRef<unsigned> counts, int64_t limit)
@@ -66,18 +89,12 @@ void Shared::checkLimit(Operation *op) {
 }
 
 void Shared::add(device::SharedOp op) {
-  auto ring = std::make_unique<RingMemory>();
-  ring->type = op.getResult().getType();
-  ring->name = nameOf(op, "ring");
-  int64_t elements = ring->type.getStages() * ring->type.getRows() * ring->type.getColumns();
+  device::RingType type = op.getResult().getType();
   // The swizzle repeats every 1024 bytes.
-  bytes = llvm::alignTo(bytes, 1024) + ring->type.getStages() * ring->type.getStageBytes();
+  bytes = llvm::alignTo(bytes, 1024) + type.getStages() * type.getStageBytes();
   checkLimit(op);
-  ring->bits.assign(elements, 0);
-  ring->written.assign(elements, 0);
-  ring->accesses.resize(ring->type.getStages());
   numbers[op.getResult()] = rings.size();
-  rings.push_back(std::move(ring));
+  rings.push_back(std::make_unique<RingMemory>(type, nameOf(op, "ring")));
 }
 
 void Shared::add(device::BarriersOp op) {
@@ -194,6 +211,8 @@ void Shared::access(unsigned warp, RingMemory &ring, int64_t stage, Access acces
 
 bool Shared::checkWritten(const RingMemory &ring, int64_t stage, int64_t first, int64_t rows, int64_t columns,
                           Operation *op, unsigned agent, int64_t firstColumn) {
+  if (ring.isWritten(stage, first, rows, firstColumn, columns))
+    return true;
   for (int64_t row = first; row < first + rows; ++row)
     for (int64_t column = firstColumn; column < columns; ++column)
       if (!ring.written[ring.placeOf(stage, row, column)]) {
@@ -201,7 +220,7 @@ bool Shared::checkWritten(const RingMemory &ring, int64_t stage, int64_t first, 
                                       Twine(stage) + " of " + ring.name + ", which nothing has written");
         return false;
       }
-  return true;
+  llvm_unreachable("an element is not written");
 }
 
 void Shared::meet(unsigned first, unsigned count) {
@@ -301,14 +320,13 @@ void Shared::startCopy(unsigned warp, PendingCopy copy) {
   RingMemory &ring = *getRing(copy.op.getRing(), copy.stage, copy.op);
   BarrierState &barrier = barriers[copy.barrier];
   Access write;
-  write.end = ring.type.getRows();
+  write.end = ring.rows;
   write.isWrite = true;
   write.component = barrier.component;
   write.stamp = barrier.phase + 1;
   write.op = copy.op;
   access(warp, ring, copy.stage, write);
-  int64_t elements = ring.type.getRows() * ring.type.getColumns();
-  std::fill_n(ring.written.begin() + copy.stage * elements, elements, 0);
+  std::fill_n(ring.written.begin() + copy.stage * ring.stageSize, ring.stageSize, 0);
   barrier.bytes += ring.type.getStageBytes();
   unsigned number = copy.barrier;
   Operation *op = copy.op;
@@ -324,22 +342,24 @@ void Shared::completeCopy(size_t which) {
   std::vector<int64_t> index = copy.coordinates;
   index.push_back(0);
   unsigned rowAxis = copy.op.getRowAxis();
-  for (int64_t row = 0; row < ring.type.getRows(); ++row) {
+  bool hasStores = !launch.stored.empty();
+  for (int64_t row = 0; row < ring.rows; ++row) {
     index[rowAxis] = (copy.coordinates[rowAxis] + row) * copy.step;
-    for (int64_t column = 0; column < ring.type.getColumns(); ++column) {
-      index.back() = copy.column + column;
-      bool inside = true;
-      for (auto [i, extent] : llvm::zip(index, memory.getShape()))
-        inside &= i >= 0 && i < extent;
-      if (inside)
-        if (Operation *store = launch.stored.lookup({&memory, memory.addressOf(index)}))
-          return launch.fail(copy.op->getLoc(), "the copy reads element " + indexText(index) + " of '" +
-                                                    memory.getName() + "', which the threads' store at " +
+    index.back() = copy.column;
+    Memory::Row elements = memory.getRow(index, ring.columns);
+    for (int64_t column = 0; column < ring.columns; ++column) {
+      if (!elements.contains(column)) {
+        ring.write(copy.stage, row, column, 0);
+        continue;
+      }
+      int64_t address = elements.addressOf(column);
+      if (hasStores)
+        if (Operation *store = launch.stored.lookup({&memory, address}))
+          return launch.fail(copy.op->getLoc(), "the copy reads element " + indexText(memory.indexOf(address)) +
+                                                    " of '" + memory.getName() + "', which the threads' store at " +
                                                     locationText(store->getLoc()) +
                                                     "writes: copies see it in a later launch only");
-      int64_t place = ring.placeOf(copy.stage, row, column);
-      ring.bits[place] = inside ? ring.wordOf(memory.read(memory.addressOf(index))) : uint16_t(0);
-      ring.written[place] = 1;
+      ring.write(copy.stage, row, column, memory.read(address));
     }
   }
   BarrierState &barrier = barriers[copy.barrier];

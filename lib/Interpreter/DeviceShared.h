@@ -35,8 +35,11 @@ struct Access {
 
 /// One ring: elements in the order of its type, and the accesses to its rows.
 struct RingMemory {
+  RingMemory(device::RingType type, std::string name);
+
   device::RingType type;
   std::string name;
+  int64_t rows, columns, stageSize;
   std::vector<uint16_t> bits;
   std::vector<uint8_t> written;
   std::vector<std::vector<Access>> accesses; // per stage
@@ -44,13 +47,23 @@ struct RingMemory {
   /// Returns the place of an element in the swizzled layout. With c elements in 128 bytes it is
   /// [columns / c][rows][c], where 16-byte unit u of row r is stored at u xor (r mod 8).
   int64_t placeOf(int64_t stage, int64_t row, int64_t column) const {
-    int64_t rows = type.getRows(), piece = 1024 / type.getElementType().getIntOrFloatBitWidth();
-    int64_t perUnit = piece / 8, unit = column % piece / perUnit;
-    return stage * rows * type.getColumns() + column / piece * rows * piece + row * piece + (unit ^ row % 8) * perUnit +
-           column % perUnit;
+    int64_t unit = column >> unitBits & 7, piece = column >> (unitBits + 3);
+    int64_t start = stage * stageSize + ((piece * rows + row) << (unitBits + 3));
+    return start + ((unit ^ (row & 7)) << unitBits) + (column & ((1 << unitBits) - 1));
   }
-  double valueOf(uint16_t word) const;
-  uint16_t wordOf(double value) const;
+  /// Returns true if all elements of rows from `first` and of columns in [from, to) are written.
+  bool isWritten(int64_t stage, int64_t first, int64_t count, int64_t from, int64_t to) const;
+  double read(int64_t stage, int64_t row, int64_t column) const { return decode(bits[placeOf(stage, row, column)]); }
+  void write(int64_t stage, int64_t row, int64_t column, double value) {
+    int64_t place = placeOf(stage, row, column);
+    bits[place] = encode(value);
+    written[place] = 1;
+  }
+
+private:
+  unsigned unitBits; // logarithm of the number of elements in 16 bytes
+  double (*decode)(uint16_t);
+  uint16_t (*encode)(double);
 };
 
 /// One barrier of a block.

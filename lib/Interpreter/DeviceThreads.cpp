@@ -3,6 +3,7 @@
 #include "dialects/Device/IR/LayoutMaps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include <cstring>
 
 using namespace mlir;
 using namespace moa;
@@ -310,8 +311,12 @@ bool Threads::special(Operation *op) {
 
 void Threads::scalar(Operation *op) {
   if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
-    if (auto cell = ofAttribute(constant.getValue()))
-      return define(constant.getResult(), Lanes(*cell));
+    auto [known, isFirst] = launch.constants.try_emplace(op);
+    if (isFirst)
+      if (auto cell = ofAttribute(constant.getValue()))
+        known->second = Lanes(*cell);
+    if (known->second)
+      return define(constant.getResult(), known->second);
     return fail(op, "a constant that is no scalar");
   }
   auto [entry, isNew] = launch.instrs.try_emplace(op);
@@ -348,9 +353,11 @@ void Threads::select(arith::SelectOp op) {
   if (isa<device::FragmentType>(op.getType()))
     return fail(op, "threads of one warpgroup choose different fragments");
   Lanes x = adapt(yes.lanes), y = adapt(no.lanes);
+  const Cell *chosen = condition.data(), *ifTrue = x.data(), *ifFalse = y.data();
+  size_t stepX = !x.isUniform(), stepY = !y.isUniform();
   Cells out = Cells::some(width);
   for (size_t k = 0; k < width; ++k)
-    out[k] = condition[k].i ? x[k] : y[k];
+    out[k] = chosen[k].i ? ifTrue[k * stepX] : ifFalse[k * stepY];
   define(op.getResult(), Lanes(std::move(out)));
 }
 
@@ -545,8 +552,12 @@ void Threads::load(memref::LoadOp op) {
   auto places = placesOf(op, *array, op.getIndices());
   if (!places)
     return;
-  Cells out(width);
   const Cell *cells = array->cells.begin();
+  // Then the elements are adjacent.
+  bool isWhole = active.isAll() && places->each.empty();
+  if (isWhole && !std::memchr(&array->written[places->first], 0, width))
+    return define(op.getResult(), Lanes(Cells(cells + places->first, cells + places->first + width)));
+  Cells out(width);
   for (size_t k = 0; k < width; ++k) {
     if (!active[k])
       continue;
@@ -609,8 +620,12 @@ template <typename OpT, typename F> void Threads::overRun(OpT op, F element) {
       return failAt(op, k,
                     "a run that is said to be aligned has stride " + Twine(stride[k].i) + " and begins at element " +
                         Twine(first[k].i));
-    for (int64_t e = 0; e < runs * length && !failed(); ++e) {
-      int64_t column = e / length * step + e % length, address = first[k].i + column * stride[k].i;
+    for (int64_t e = 0, start = 0, inRun = 0; e < runs * length && !failed(); ++e, ++inRun) {
+      if (inRun == length) {
+        inRun = 0;
+        start += step;
+      }
+      int64_t column = start + inRun, address = first[k].i + column * stride[k].i;
       size_t place = (row * runs * length + e) * width + k;
       if (column >= count[k].i) {
         if constexpr (std::is_same_v<OpT, device::LoadRunOp>)

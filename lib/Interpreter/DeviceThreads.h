@@ -33,6 +33,7 @@ struct Launch {
   int64_t block = 0, blocks = 0;         // number of the current block, and of all
   llvm::DenseMap<mlir::Operation *, int64_t> symbolValues;
   llvm::DenseMap<mlir::Operation *, std::optional<Instr>> instrs;
+  llvm::DenseMap<mlir::Operation *, Lanes> constants;
   /// Elements of copied arrays that threads of the current launch write, by memory and address. The
   /// copy engine sees these writes only in a later launch.
   llvm::DenseMap<std::pair<const Memory *, int64_t>, mlir::Operation *> stored;

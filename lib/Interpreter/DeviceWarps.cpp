@@ -97,10 +97,10 @@ void Agent::loadFragment(device::LoadFragmentOp op) {
   if (*row % 8 != 0 || *column % 8 != 0)
     return fail(op,
                 "reads from row " + Twine(*row) + " and column " + Twine(*column) + ", which are not multiples of 8");
-  if (*row < 0 || *row + rows > ring->type.getRows() || *column < 0 || *column + columns > ring->type.getColumns())
+  if (*row < 0 || *row + rows > ring->rows || *column < 0 || *column + columns > ring->columns)
     return fail(op, "reads rows " + Twine(*row) + " to " + Twine(*row + rows - 1) + " and columns " + Twine(*column) +
                         " to " + Twine(*column + columns - 1) + " of " + ring->name + ", which has " +
-                        Twine(ring->type.getRows()) + " and " + Twine(ring->type.getColumns()));
+                        Twine(ring->rows) + " and " + Twine(ring->columns));
   const std::vector<int32_t> &rowOf = table.indices[transposed];
   size_t places = table.elements.size() / 4; // of a warp
   for (auto [warp, isActive] : llvm::enumerate(activeWarps())) {
@@ -116,7 +116,7 @@ void Agent::loadFragment(device::LoadFragmentOp op) {
   Cells cells(table.elements.size());
   for (size_t place = 0; place < cells.size(); ++place) {
     int64_t i = table.indices[transposed][place], j = table.indices[!transposed][place];
-    cells[place] = ofFloat(ring->valueOf(ring->bits[ring->placeOf(*stage, *row + i, *column + j)]));
+    cells[place] = ofFloat(ring->read(*stage, *row + i, *column + j));
   }
   define(op.getResult(), {Lanes(std::move(cells)), nullptr}, op);
 }

@@ -51,6 +51,14 @@ int64_t Memory::addressOf(ArrayRef<int64_t> index) const {
   return address;
 }
 
+Memory::Row Memory::getRow(ArrayRef<int64_t> first, int64_t count) const {
+  for (auto [i, extent] : llvm::zip(first.drop_back(), shape))
+    if (i < 0 || i >= extent)
+      return {};
+  int64_t begin = std::max<int64_t>(-first.back(), 0), end = std::min(count, shape.back() - first.back());
+  return {begin, end, addressOf(first), strides.back()};
+}
+
 std::vector<int64_t> Memory::indexOf(int64_t address) const {
   std::vector<int64_t> index;
   for (int64_t stride : strides) {

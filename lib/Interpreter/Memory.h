@@ -36,6 +36,14 @@ public:
   /// Returns the index of the element at a valid address.
   std::vector<int64_t> indexOf(int64_t address) const;
   int64_t addressOf(llvm::ArrayRef<int64_t> index) const;
+  /// Adjacent indices on the last axis, of which those from `begin` to `end` are elements.
+  struct Row {
+    bool contains(int64_t k) const { return k >= begin && k < end; }
+    int64_t addressOf(int64_t k) const { return address + k * stride; }
+    int64_t begin = 0, end = 0, address = 0, stride = 0;
+  };
+  /// Returns `count` indices from this one on.
+  Row getRow(llvm::ArrayRef<int64_t> first, int64_t count) const;
   bool isWritten(int64_t address) const { return marks[address] != 0; }
   double read(int64_t address) const { return toStored(cells[address], form, element); }
   /// Returns the elements in row-major order. `missing` receives the index of the first element

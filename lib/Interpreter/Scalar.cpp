@@ -57,8 +57,6 @@ Cell moa::interp::fromDouble(double value, Form form) {
   return ofInt(wrap(truncated(value, 64, true), form.width));
 }
 
-double moa::interp::toDouble(Cell cell, Form form) { return form.isFloat() ? cell.f : static_cast<double>(cell.i); }
-
 std::optional<Cell> moa::interp::ofAttribute(Attribute attr) {
   if (auto value = dyn_cast<FloatAttr>(attr))
     return ofFloat(value.getValueAsDouble());
@@ -69,34 +67,44 @@ std::optional<Cell> moa::interp::ofAttribute(Attribute attr) {
   return std::nullopt;
 }
 
-/// Rounds a float to a type's precision and range. `round` rounds the value, in units of its last
-/// place, to an integer.
-static double cutTo(double value, Type type, llvm::function_ref<double(double)> round) {
+Rounding::Rounding(Type type) {
   auto format = dyn_cast<FloatType>(type);
-  if (!format || format.isF64() || !std::isfinite(value) || value == 0)
-    return value;
+  if (!format || format.isF64())
+    return;
+  if (format.isF32()) {
+    kind = Kind::single;
+    return;
+  }
+  if (isa<Float8E4M3FNType>(type)) {
+    kind = Kind::float8;
+    return;
+  }
+  kind = Kind::other;
   const llvm::fltSemantics &semantics = format.getFloatSemantics();
-  int precision = llvm::APFloat::semanticsPrecision(semantics);
-  int lowest = llvm::APFloat::semanticsMinExponent(semantics);
-  int highest = llvm::APFloat::semanticsMaxExponent(semantics);
-  int exponent = std::max(std::ilogb(value), lowest);
-  int quantum = exponent - (precision - 1);
-  // Exact scaling by a power of two.
-  double rounded = std::ldexp(round(std::ldexp(value, -quantum)), quantum);
-  if (std::fabs(rounded) >= std::ldexp(1.0, highest + 1))
-    return std::copysign(std::numeric_limits<double>::infinity(), value);
-  return rounded;
+  precision = llvm::APFloat::semanticsPrecision(semantics);
+  lowest = llvm::APFloat::semanticsMinExponent(semantics);
+  highest = llvm::APFloat::semanticsMaxExponent(semantics);
+  limit = std::ldexp(1.0, highest + 1);
 }
 
-double moa::roundTo(double value, Type type) {
-  if (isa<Float8E4M3FNType>(type)) // has no infinity: the largest number takes its place
-    return fromFloat8(toFloat8(value));
-  return cutTo(value, type, [](double x) { return std::nearbyint(x); });
-}
+/// The type has no infinity: the largest number takes its place.
+double Rounding::toEightBits(double value) { return fromFloat8(toFloat8(value)); }
+
+double moa::roundTo(double value, Type type) { return Rounding(type)(value); }
 
 double moa::roundAtRandom(double value, FloatType type, uint64_t hash) {
+  if (type.isF64() || !std::isfinite(value) || value == 0)
+    return value;
+  const llvm::fltSemantics &semantics = type.getFloatSemantics();
+  int precision = llvm::APFloat::semanticsPrecision(semantics);
+  int exponent = std::max(std::ilogb(value), llvm::APFloat::semanticsMinExponent(semantics));
+  int quantum = exponent - (precision - 1);
   double threshold = double(hash >> 11) * 0x1p-53; // in [0, 1)
-  return cutTo(value, type, [&](double x) { return std::floor(x + threshold); });
+  // Exact scaling by a power of two.
+  double rounded = std::ldexp(std::floor(std::ldexp(value, -quantum) + threshold), quantum);
+  if (std::fabs(rounded) >= std::ldexp(1.0, llvm::APFloat::semanticsMaxExponent(semantics) + 1))
+    return std::copysign(std::numeric_limits<double>::infinity(), value);
+  return rounded;
 }
 
 //===----------------------------------------------------------------------===//
@@ -177,13 +185,6 @@ static bool compareIntegers(int predicate, int64_t a, int64_t b, unsigned width)
     return ua >= ub;
   }
   return false;
-}
-
-static double maximum(double a, double b) {
-  return std::isnan(a) || std::isnan(b) ? std::numeric_limits<double>::quiet_NaN() : std::fmax(a, b);
-}
-static double minimum(double a, double b) {
-  return std::isnan(a) || std::isnan(b) ? std::numeric_limits<double>::quiet_NaN() : std::fmin(a, b);
 }
 
 static double performUnary(Code code, double x) {

@@ -3,6 +3,10 @@
 #define MOA_INTERPRETER_SCALAR_H
 
 #include "dialects/MoA/IR/Monoid.h"
+#include "llvm/ADT/bit.h"
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <optional>
 
 namespace moa::interp {
@@ -34,7 +38,7 @@ struct Form {
 /// Truncates an integer to the width, sign-extended.
 int64_t wrap(int64_t value, unsigned width);
 Cell fromDouble(double value, Form form);
-double toDouble(Cell cell, Form form);
+inline double toDouble(Cell cell, Form form) { return form.isFloat() ? cell.f : static_cast<double>(cell.i); }
 /// Returns the value stored in an array of form `to`: an integer is truncated to the width of an
 /// integer element.
 inline double toStored(Cell cell, Form from, Form to) {
@@ -43,6 +47,44 @@ inline double toStored(Cell cell, Form from, Form to) {
   return toDouble(ofInt(wrap(cell.i, to.width)), to);
 }
 std::optional<Cell> ofAttribute(mlir::Attribute attr);
+
+/// Rounds floats to one type as roundTo does. The type is looked up once.
+class Rounding {
+public:
+  explicit Rounding(mlir::Type type);
+  double operator()(double value) const {
+    switch (kind) {
+    case Kind::none:
+      return value;
+    case Kind::single:
+      return static_cast<float>(value);
+    case Kind::float8:
+      return toEightBits(value);
+    case Kind::other:
+      break;
+    }
+    return toPrecision(value);
+  }
+
+private:
+  enum class Kind { none, single, float8, other };
+  static double toEightBits(double value);
+  double toPrecision(double value) const {
+    int exponent = int(llvm::bit_cast<uint64_t>(value) >> 52 & 0x7ff) - 1023;
+    if (exponent > highest)
+      return std::isnan(value) ? value : std::copysign(HUGE_VAL, value);
+    // A float64 from 2^(52 + n) to twice that is a multiple of 2^n. So the sum rounds to the unit
+    // in the last place of the type.
+    int place = std::max(exponent, lowest) - (precision - 1);
+    double shift = llvm::bit_cast<double>(uint64_t(place + 52 + 1023) << 52);
+    double rounded = std::fabs(value) + shift - shift;
+    return std::copysign(rounded >= limit ? HUGE_VAL : rounded, value);
+  }
+
+  Kind kind = Kind::none;
+  int precision = 0, lowest = 0, highest = 0; // digits; exponents of normal numbers
+  double limit = 0;                           // the power of two after the largest number
+};
 
 enum class Code {
   // floats
@@ -135,6 +177,14 @@ struct Instr {
   mlir::Type round;           // RoundF, SIToF, UIToF: the float type to round to
   double times = 1, plus = 0; // PiecewiseExp2: of the exponent
 };
+
+/// Return NaN if an operand is NaN.
+inline double maximum(double a, double b) {
+  return std::isnan(a) || std::isnan(b) ? std::numeric_limits<double>::quiet_NaN() : std::fmax(a, b);
+}
+inline double minimum(double a, double b) {
+  return std::isnan(a) || std::isnan(b) ? std::numeric_limits<double>::quiet_NaN() : std::fmin(a, b);
+}
 
 /// Performs the operation. Returns an error about the operands, or null.
 const char *perform(const Instr &instr, const Cell *v, Cell &result);

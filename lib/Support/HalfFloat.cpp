@@ -7,8 +7,7 @@
 
 namespace moa {
 
-/// Rounds to a float with `mantissa` fraction bits and the given exponent bias. The magnitude is
-/// scaled so that rounding to an integer is rounding to the format.
+/// Rounds to a float with `mantissa` fraction bits and the given exponent bias.
 static uint16_t roundTo(double value, int mantissa, int bias) {
   uint16_t sign = std::signbit(value) ? 0x8000 : 0;
   uint16_t infinity = uint16_t((2 * bias + 1) << mantissa);
@@ -19,14 +18,16 @@ static uint16_t roundTo(double value, int mantissa, int bias) {
     return sign;
   if (std::isinf(magnitude))
     return sign | infinity;
-  int exponent = std::ilogb(magnitude);
+  int exponent = int(llvm::bit_cast<uint64_t>(magnitude) >> 52) - 1023;
   if (exponent < 1 - bias) // subnormal: the spacing of the smallest normals
     exponent = 1 - bias;
   if (exponent > bias)
     return sign | infinity;
   // Units in the last place: an integer below 2^(mantissa + 1), or equal to it if rounding carries.
-  // The carry yields the encoding of the next exponent.
-  auto units = uint32_t(std::nearbyint(std::ldexp(magnitude, mantissa - exponent)));
+  // The carry yields the encoding of the next exponent. A float64 that is 2^(52 + n) or more and
+  // less than twice that has units of 2^n, so the sum rounds to them.
+  double shift = llvm::bit_cast<double>(uint64_t(exponent - mantissa + 52 + 1023) << 52);
+  auto units = uint32_t(llvm::bit_cast<uint64_t>(magnitude + shift) - llvm::bit_cast<uint64_t>(shift));
   uint32_t bits = units + (uint32_t(exponent + bias - 1) << mantissa);
   return sign | uint16_t(bits < infinity ? bits : infinity);
 }
@@ -57,12 +58,11 @@ double fromBFloat16(uint16_t bits) { return llvm::bit_cast<float>(uint32_t(bits)
 
 double fromFloat16(uint16_t bits) {
   double sign = bits & 0x8000 ? -1 : 1;
-  int exponent = (bits >> 10) & 31, mantissa = bits & 1023;
-  if (exponent == 31)
-    return mantissa ? NAN : sign * INFINITY;
-  if (exponent == 0)
-    return sign * std::ldexp(mantissa, -24);
-  return sign * std::ldexp(1024 + mantissa, exponent - 25);
+  if ((bits & 0x7c00) == 0x7c00)
+    return bits & 1023 ? NAN : sign * INFINITY;
+  // Exponent and fraction move to their places in a float64. The factor corrects the exponent's
+  // bias, also for subnormal numbers.
+  return sign * (llvm::bit_cast<double>(uint64_t(bits & 0x7fff) << 42) * 0x1p1008);
 }
 
 } // namespace moa
