@@ -43,7 +43,7 @@ LLVM::LLVMFuncOp KernelEmitter::createFunction() {
   for (auto [k, array] : llvm::enumerate(launch.parameters.arrays)) {
     // An array that an earlier launch writes changes until the wait, so it must not count as
     // constant. Otherwise no output overlaps another array, which the host has checked.
-    if (launch.isAlone(array))
+    if (launch.isNoAlias(array))
       function.setArgAttr(k, LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
     if (!launch.writes(array))
       function.setArgAttr(k, LLVM::LLVMDialect::getReadonlyAttrName(), b.getUnitAttr());
@@ -86,7 +86,7 @@ LogicalResult KernelEmitter::run() {
   bindParameters(function);
   // An overlapping launch (PDL) does not wait, except for an extra last block. So this launch ends
   // after the earlier ones, and a later wait for it covers them too.
-  if (launch.isBeside)
+  if (launch.isOverlapped)
     to.awaitLaunchBeside();
   if (launch.idle) {
     auto branch = scf::IfOp::create(b, to.loc, to.hasNothingToDo(parameters[*launch.idle]),
@@ -95,7 +95,7 @@ LogicalResult KernelEmitter::run() {
     to.awaitAsLastBlock();
     b.setInsertionPointToStart(branch.elseBlock());
   }
-  if (launch.follows && !launch.isBeside)
+  if (launch.follows && !launch.isOverlapped)
     to.awaitEarlierLaunches();
   if (launch.letsNextStart)
     to.letNextLaunchStart();

@@ -1,5 +1,5 @@
 //===- Names.cpp - C++ names and types ------------------------------------===//
-#include "lib/Target/CNames.h"
+#include "lib/Target/CText.h"
 #include "lib/Target/CUDA/Cuda.h"
 #include "llvm/ADT/StringExtras.h"
 

@@ -45,9 +45,9 @@ public:
 
 private:
   void visit(Operation *op);
-  void place(Operation *op);
+  void allocate(Operation *op);
   void findNextBlock();
-  void describe(Value array, unsigned rowAxis, int64_t rows, const SymExpr &step = SymExpr(1)) {
+  void addMap(Value array, unsigned rowAxis, int64_t rows, const SymExpr &step = SymExpr(1)) {
     maps.insert({getNumber(array), rowAxis, rows, step.str()});
   }
 
@@ -61,12 +61,12 @@ private:
 };
 } // namespace
 
-void Collector::place(Operation *op) {
+void Collector::allocate(Operation *op) {
   Value memory = op->getResult(0);
   auto ring = dyn_cast<device::RingType>(memory.getType());
   if (ring)
     launch.sharedBytes = llvm::alignTo(launch.sharedBytes, 1024);
-  launch.places[memory] = launch.sharedBytes;
+  launch.offsets[memory] = launch.sharedBytes;
   launch.sharedBytes +=
       ring ? ring.getStages() * ring.getStageBytes() : 8 * cast<device::BarriersType>(memory.getType()).getStages();
 }
@@ -78,11 +78,11 @@ void Collector::visit(Operation *op) {
           [&](auto access) { arrays.insert(getNumber(access.getArray())); })
       .Case<device::ScalarOp>([&](auto scalar) { scalars.insert(getNumber(scalar.getArray())); })
       .Case<device::SymbolOp>([&](auto symbol) { SymExpr::parse(symbol.getExpr())->collectSymbols(symbols); })
-      .Case<device::SharedOp, device::BarriersOp>([&](auto memory) { place(memory); })
+      .Case<device::SharedOp, device::BarriersOp>([&](auto memory) { allocate(memory); })
       .Case<device::CopyOp>([&](auto copy) {
-        describe(copy.getArray(), copy.getRowAxis(), copy.getRing().getType().getRows(), copy.getRowStep());
+        addMap(copy.getArray(), copy.getRowAxis(), copy.getRing().getType().getRows(), copy.getRowStep());
       })
-      .Case<device::StoreTileOp>([&](auto store) { describe(store.getArray(), store.getRowAxis(), 64); })
+      .Case<device::StoreTileOp>([&](auto store) { addMap(store.getArray(), store.getRowAxis(), 64); })
       .Case<device::KeptOp>([&](auto kept) {
         if (!llvm::is_contained(launch.kept, kept.getOperand()))
           launch.kept.push_back(kept.getOperand());
@@ -90,7 +90,7 @@ void Collector::visit(Operation *op) {
       .Case<device::CollectOp>([&](device::CollectOp collect) {
         collects = true;
         for (Value list : collect.getLists()) {
-          launch.places[list] = launch.sharedBytes;
+          launch.offsets[list] = launch.sharedBytes;
           launch.sharedBytes += cast<device::MembersType>(list.getType()).getBytes();
         }
         launch.sharedBytes = llvm::alignTo(launch.sharedBytes, 8);
@@ -123,7 +123,7 @@ void Collector::findNextBlock() {
     });
     if (depends) {
       known.insert(&op);
-      launch.ofBlock.push_back(&op);
+      launch.perBlockOps.push_back(&op);
     }
   }
   // Consumers read kept numbers at their uses.
@@ -131,10 +131,10 @@ void Collector::findNextBlock() {
     if (isa<device::KeptOp>(op))
       return;
     for (Value v : op->getOperands())
-      if (known.contains(v.getDefiningOp()) && !llvm::is_contained(launch.given, v))
-        launch.given.push_back(v);
+      if (known.contains(v.getDefiningOp()) && !llvm::is_contained(launch.perBlockValues, v))
+        launch.perBlockValues.push_back(v);
   });
-  for (Value v : launch.given)
+  for (Value v : launch.perBlockValues)
     if (!llvm::is_contained(launch.kept, v))
       launch.kept.push_back(v);
 }
@@ -151,8 +151,8 @@ Launch Collector::run() {
   launch.blocks = *SymExpr::parse(kernel.getBlocks());
   launch.threads = kernel.getThreads();
   auto program = cast<device::ProgramOp>(kernel->getParentOp());
-  if (auto runs = kernel->getAttrOfType<ArrayAttr>(onf::kRunsAttr)) {
-    SmallVector<StringRef> texts(runs.getAsValueRange<StringAttr>());
+  if (auto condition = kernel->getAttrOfType<ArrayAttr>(onf::kRunsAttr)) {
+    SmallVector<StringRef> texts(condition.getAsValueRange<StringAttr>());
     for (size_t k = 0; k + 1 < texts.size(); k += 2)
       launch.condition.push_back({*SymExpr::parse(texts[k]), *SymExpr::parse(texts[k + 1])});
   }
@@ -163,8 +163,8 @@ Launch Collector::run() {
   }
   launch.isReportOnly = device::findReportOnly(program).contains(kernel);
   launch.follows = launch.number != 0;
-  launch.isBeside = kernel->hasAttr(device::kBesideAttr);
-  if (launch.isBeside)
+  launch.isOverlapped = kernel->hasAttr(device::kBesideAttr);
+  if (launch.isOverlapped)
     launch.blocks = launch.blocks + SymExpr(1);
   if (Value flag = device::getIdleFlag(kernel)) {
     device::KernelOp waiting = device::findWaiting(flag, kernel);
@@ -173,10 +173,10 @@ Launch Collector::run() {
     launch.idleAfter = llvm::count_if(program.getBody().getOps<device::KernelOp>(), before);
     arrays.insert(*launch.idle);
   }
-  if (auto blocks = launch.blocks.getConstant(); !launch.isBeside && (!blocks || *blocks <= 0))
+  if (auto blocks = launch.blocks.getConstant(); !launch.isOverlapped && (!blocks || *blocks <= 0))
     for (auto other : program.getBody().getOps<device::KernelOp>())
       if (Value flag = device::getIdleFlag(other))
-        launch.isCountedOn |= device::findWaiting(flag, other) == kernel;
+        launch.isReliedOn |= device::findWaiting(flag, other) == kernel;
   auto next = dyn_cast_or_null<device::KernelOp>(kernel->getNextNode());
   launch.letsNextStart = next && next->hasAttr(device::kBesideAttr);
   kernel.walk<WalkOrder::PreOrder>([&](Operation *op) { visit(op); });
@@ -214,8 +214,8 @@ Launch Collector::run() {
   if (launch.nextBlock) {
     launch.givenBarrier = llvm::alignTo(launch.sharedBytes, 8);
     launch.leftBarrier = launch.givenBarrier + 8;
-    launch.isMorePlace = launch.leftBarrier + 8;
-    launch.sharedBytes = launch.isMorePlace + 8;
+    launch.hasBlockOffset = launch.leftBarrier + 8;
+    launch.sharedBytes = launch.hasBlockOffset + 8;
   }
   launch.letsNextStart |= next && launch.sharedBytes == 0 && hasFewBlocks(kernel);
   launch.parameters.arrays.assign(arrays.begin(), arrays.end());
@@ -272,7 +272,16 @@ std::vector<WorkspaceArray> getWorkspace(device::ProgramOp program) {
   return list;
 }
 
-bool hasRuntimePlaces(llvm::ArrayRef<WorkspaceArray> arrays) {
+const WorkspaceArray *findArray(llvm::ArrayRef<WorkspaceArray> workspace, unsigned number) {
+  auto found = llvm::find_if(workspace, [&](const WorkspaceArray &array) { return array.number == number; });
+  return found == workspace.end() ? nullptr : found;
+}
+
+const WorkspaceArray &getArray(llvm::ArrayRef<WorkspaceArray> workspace, llvm::StringRef name) {
+  return *llvm::find_if(workspace, [&](const WorkspaceArray &array) { return array.name == name; });
+}
+
+bool hasRuntimeOffsets(llvm::ArrayRef<WorkspaceArray> arrays) {
   return llvm::any_of(arrays, [](const WorkspaceArray &array) { return !array.offset.getConstant(); });
 }
 

@@ -34,14 +34,13 @@ json::Object printArgument(const Parameter &parameter) {
 
 /// Describes a call of cuTensorMapEncodeTiled; axes are listed innermost first.
 json::Object printMap(const gpu::TensorMap &map, const Program &program) {
-  auto placed = find_if(program.workspace, [&](const gpu::WorkspaceArray &a) { return a.number == map.array; });
-  bool isPlaced = placed != program.workspace.end();
-  const Parameter *array = isPlaced ? nullptr : &program.signature.parameters[map.array];
-  unsigned rank = isPlaced ? placed->extents.size() : array->getRank();
-  unsigned bits = isPlaced ? placed->element.getIntOrFloatBitWidth() : getBits(array->type);
+  const gpu::WorkspaceArray *temporary = gpu::findArray(program.workspace, map.array);
+  const Parameter *array = temporary ? nullptr : &program.signature.parameters[map.array];
+  unsigned rank = temporary ? temporary->extents.size() : array->getRank();
+  unsigned bits = temporary ? temporary->element.getIntOrFloatBitWidth() : getBits(array->type);
   std::string type;
   llvm::raw_string_ostream os(type);
-  isPlaced ? os << placed->element : os << getName(array->type);
+  temporary ? os << temporary->element : os << getName(array->type);
   json::Array box;
   for (unsigned k = 0; k != rank; ++k) {
     unsigned axis = rank - 1 - k;
@@ -49,7 +48,7 @@ json::Object printMap(const gpu::TensorMap &map, const Program &program) {
   }
   json::Object object{{"kind", "tensor_map"},
                       {"name", map.name},
-                      {isPlaced ? "workspace" : "array", isPlaced ? placed->name : array->name},
+                      {temporary ? "workspace" : "array", temporary ? temporary->name : array->name},
                       {"type", type},
                       {"row_axis", int64_t(map.rowAxis)},
                       {"box", std::move(box)},
@@ -59,10 +58,10 @@ json::Object printMap(const gpu::TensorMap &map, const Program &program) {
                       {"out_of_bounds", "zeros"}};
   if (map.hasSteps())
     object["row_step"] = getReadable(map.step.str());
-  if (!isPlaced)
+  if (!temporary)
     return object;
-  object["shape"] = printShape(placed->extents);
-  object["offset"] = getReadable(placed->offset.str());
+  object["shape"] = printShape(temporary->extents);
+  object["offset"] = getReadable(temporary->offset.str());
   return object;
 }
 
@@ -70,8 +69,7 @@ json::Object printLaunch(const gpu::Launch &launch, const Program &program) {
   const KernelSignature &signature = program.signature;
   json::Array parameters;
   for (unsigned number : launch.parameters.arrays) {
-    auto array = find_if(program.workspace, [&](const gpu::WorkspaceArray &a) { return a.number == number; });
-    if (array != program.workspace.end())
+    if (const gpu::WorkspaceArray *array = gpu::findArray(program.workspace, number))
       parameters.push_back(
           json::Object{{"kind", "workspace"}, {"name", array->name}, {"offset", getReadable(array->offset.str())}});
     else
@@ -93,7 +91,7 @@ json::Object printLaunch(const gpu::Launch &launch, const Program &program) {
                       {"block", launch.threads},
                       {"shared_bytes", launch.sharedBytes},
                       {"parameters", std::move(parameters)}};
-  if (launch.isBeside)
+  if (launch.isOverlapped)
     object["beside"] = true;
   if (launch.isReportOnly)
     object["for_shown"] = true;
@@ -143,8 +141,7 @@ json::Object printProgram(const Program &program) {
       shown.push_back(std::move(told));
       continue;
     }
-    const gpu::WorkspaceArray &bounds =
-        *find_if(program.workspace, [&](const gpu::WorkspaceArray &a) { return a.name == entry.bounds; });
+    const gpu::WorkspaceArray &bounds = gpu::getArray(program.workspace, entry.bounds);
     told["workspace"] = bounds.name;
     told["offset"] = getReadable(bounds.offset.str());
     told["shape"] = printShape(bounds.extents);
