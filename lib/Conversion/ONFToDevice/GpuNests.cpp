@@ -172,7 +172,7 @@ int64_t countTerms(const TilePlan &plan) {
   int64_t count = 0;
   for (const rows::Scalar &scalar : plan.folded.scalars) {
     AccOp acc = scalar.acc;
-    Value term = rows::getTerms(acc, plan.fold.getBody().getArgument(0)).value;
+    Value term = rows::splitTerm(acc, plan.fold.getBody().getArgument(0)).value;
     SetVector<Operation *> slice;
     BackwardSliceOptions options;
     options.inclusive = true;
@@ -307,7 +307,7 @@ TileFold describe(TilePlan &plan) {
     addColumns(fold.depths, terms, plan.keyOperands[terms[0].key]);
   PairCounter counter(plan);
   for (const rows::Scalar &scalar : plan.folded.scalars)
-    counter.add(rows::getTerms(scalar.acc, plan.fold.getBody().getArgument(0)).value);
+    counter.add(rows::splitTerm(scalar.acc, plan.fold.getBody().getArgument(0)).value);
   for (auto [k, carrier] : llvm::enumerate(plan.folded.carriers)) {
     addColumns(fold.widths, plan.carrierTerms[k], plan.carried[plan.carrierTerms[k][0].key]);
     if (!carrier.acc.getRefs().empty())

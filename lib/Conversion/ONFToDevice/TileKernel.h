@@ -269,7 +269,7 @@ private:
   llvm::SmallVector<unsigned> statesOf(unsigned pass, const Tile &tile);
   Step passes(ScalarCode &code, Tile &tile, const Running &olds);
   bool isReadOnce(mlir::Value value);
-  rows::Terms termsOf(onf::AccOp acc);
+  rows::SplitTerm termsOf(onf::AccOp acc);
   mlir::Value seesSome(ScalarCode &code);
   void bindNearestRow(ScalarCode &code, mlir::Value number);
   void findBounds(ScalarCode &code);

@@ -31,11 +31,6 @@ namespace moa::rows {
 /// Terms of a long sum that are added directly before they enter the compensated sum.
 inline constexpr int64_t kSumBlock = 256;
 
-/// A place where ops are appended: the end of one open block.
-struct Site {
-  mlir::OpBuilder builder;
-};
-
 /// Describes the lanes of an index. They are consecutive if `full` is true or null. Otherwise the
 /// excess lanes repeat the last index.
 struct LaneIndex {
@@ -57,7 +52,7 @@ struct StateBuffer {
 
 /// The values bound inside one loop or branch.
 struct Scope {
-  Site *site;
+  mlir::OpBuilder *builder; ///< at the end of the open block
   llvm::DenseMap<mlir::Value, mlir::Value> values;
   llvm::DenseMap<mlir::Value, mlir::Value> splats;
   llvm::MapVector<mlir::Value, LaneIndex> lanes;
@@ -120,7 +115,7 @@ public:
       : kernel(kernel), block(block), deps(deps), onDemand(kernel), lanes(lanes) {}
 
   //===--- Scopes, loops and branches (Emitter.cpp) -----------------------===//
-  Build at(unsigned depth) { return {stack[depth]->site->builder, loc}; }
+  Build at(unsigned depth) { return {*stack[depth]->builder, loc}; }
   Build here() { return at(stack.size() - 1); }
   Scope &top() { return *stack.back(); }
   unsigned depth() const { return stack.size() - 1; }
@@ -236,7 +231,6 @@ private:
   Emitted evalLoad(onf::LoadOp load);
   Emitted evalAt(onf::AtOp at);
   Emitted evalFold(onf::FoldOp fold, mlir::Value result);
-  Emitted evalExtent(onf::ExtentOp op);
   Emitted remember(mlir::Value key, mlir::Value value, unsigned depth, unsigned context = 0);
   /// Evaluates an operand that is needed only where `condition` equals `holds`.
   Emitted evalWhere(mlir::Value value, Emitted condition, bool holds);

@@ -206,9 +206,7 @@ FoldEmitter::Repair FoldEmitter::repairOf(unsigned k, ValueRange before, ValueRa
     olds.push_back(match(before[states[number].state], state.row));
     news.push_back(match(after[states[number].state], state.row));
     changed = b.either(changed, b.differs(olds.back(), news.back()));
-    auto value = dyn_cast<FloatAttr>(singular);
-    if (value && !value.getValue().isNaN() && value.getType() == getElementTypeOrSelf(news.back()))
-      ok = b.both(ok, b.differs(news.back(), b.constant(news.back().getType(), value)));
+    ok = b.bothRegular(ok, news.back(), singular);
   }
   if (acc.getRefs().empty())
     return {{}, Value(), ok};
@@ -392,8 +390,7 @@ Emitter::Values FoldEmitter::run() {
   } else {
     inits = startBlocks(inits);
     Build b = e.here();
-    Value start = b.b.createOrFold<arith::DivUIOp>(e.loc, lower, b.index(kSumBlock));
-    start = b.mul(start, kSumBlock);
+    Value start = b.mul(b.div(lower, kSumBlock), kSumBlock);
     finals = e.loop(start, upper, kSumBlock, inits, [&, lower = lower, upper = upper](Value base, ValueRange args) {
       Build b = e.here();
       Value to = b.min(b.add(base, kSumBlock), upper), from = b.max(base, lower);
