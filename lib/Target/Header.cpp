@@ -26,13 +26,9 @@ static const char *const kShown =
     R"( *
  * NAME_shown      of a call with the same arguments, workspace and stream, waits
  *                 for it and returns
-)";
-static const char *const kShownOfBounds =
-    R"( *                   0 where a bound on the errors of each result with a tolerance
+ *                   0 where a bound on the errors of each result with a tolerance
  *                     for every input (`within`, not `sampled`) is at most that;
-)";
-static const char *const kShownElse =
-    R"( *                   MOA_NOT_SHOWN where that is not so, or nothing is known, with
+ *                   MOA_NOT_SHOWN where that is not so, or nothing is known, with
  *                     result, bound, its place and how many there are
  *                     in message (at most n bytes, or NULL);
  *                   another code as NAME does.
@@ -81,9 +77,8 @@ std::string printHeader(llvm::ArrayRef<KernelSignature> kernels, llvm::StringRef
   bool isBounded = anyWithin(false), isSampled = anyWithin(true);
   if (isBounded)
     os << kNotShown;
-  if (llvm::any_of(kernels, [](const KernelSignature &kernel) { return kernel.hasShown; })) {
-    os << kShown << kShownOfBounds << kShownElse << (machines == "CPUs" ? kShownOnCpu : "");
-  }
+  if (llvm::any_of(kernels, [](const KernelSignature &kernel) { return kernel.hasShown; }))
+    os << kShown << (machines == "CPUs" ? kShownOnCpu : "");
   os << (isSampled ? kSampled : "") << kLicence;
   os << "#ifndef " << guard << "\n#define " << guard << "\n\n" << kPreamble << kEntryDeclarations;
   os << "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n";

@@ -244,9 +244,7 @@ static llvm::Expected<Parameter> getParameter(llvm::StringRef name, ArrayType ar
                                               bool isUnsigned = false) {
   std::optional<ElementType> type = getElementType(array.getElementType(), isUnsigned);
   if (!type)
-    return llvm::createStringError("parameter '" + name +
-                                   "' has an element type this target cannot "
-                                   "pass");
+    return llvm::createStringError("parameter '" + name + "' has an element type this target cannot pass");
   Parameter parameter{name.str(), *type, {}, isOutput, {}};
   for (unsigned axis = 0; axis < array.getRank(); ++axis)
     parameter.extents.push_back(array.getExtent(axis));

@@ -168,7 +168,7 @@ void Emitter::storeAlong(ForOp inner, Value index, Value size, Value laneMask, l
       body();
     });
   };
-  Value zero = here().index(0), unit, full;
+  Value zero = here().index(0), unit;
   for (Operation &op : inner.getBody().front()) {
     auto store = dyn_cast<StoreOp>(op);
     if (isa<ForOp>(op))

@@ -300,7 +300,7 @@ void KernelPrinter::printFrom(Operation *op) {
   for (; op; op = getNext(op)) {
     if (isWrittenInPlace(*op, storage) || isa<scf::YieldOp, device::YieldOp>(op))
       continue;
-    if (launch.isPerBlock(op) && blockParity.empty()) // printed by the roles, once per tile
+    if (launch.isPerBlock(op) && blockParity.empty()) // printed by the roles, once per block
       continue;
     if (std::optional<Call> call = findCall(op))
       op = printCall(*call);

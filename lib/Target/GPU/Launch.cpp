@@ -36,11 +36,8 @@ const TensorMap &Launch::getMap(device::CopyOp copy) const {
 namespace {
 class Collector {
 public:
-  explicit Collector(device::KernelOp kernel) : kernel(kernel) {
-    auto program = cast<device::ProgramOp>(kernel->getParentOp());
-    for (StringRef name : program.getAllNames())
-      names.push_back(name.str());
-  }
+  explicit Collector(device::KernelOp kernel)
+      : kernel(kernel), program(cast<device::ProgramOp>(kernel->getParentOp())) {}
   Launch run();
 
 private:
@@ -52,7 +49,7 @@ private:
   }
 
   device::KernelOp kernel;
-  std::vector<std::string> names;
+  device::ProgramOp program;
   Launch launch;
   std::set<unsigned> arrays, scalars;
   std::set<std::string> symbols;
@@ -150,17 +147,13 @@ Launch Collector::run() {
   launch.name = kernel.getSymName().str();
   launch.blocks = *SymExpr::parse(kernel.getBlocks());
   launch.threads = kernel.getThreads();
-  auto program = cast<device::ProgramOp>(kernel->getParentOp());
   if (auto condition = kernel->getAttrOfType<ArrayAttr>(onf::kRunsAttr)) {
     SmallVector<StringRef> texts(condition.getAsValueRange<StringAttr>());
     for (size_t k = 0; k + 1 < texts.size(); k += 2)
       launch.condition.push_back({*SymExpr::parse(texts[k]), *SymExpr::parse(texts[k + 1])});
   }
-  for (auto other : program.getBody().getOps<device::KernelOp>()) {
-    if (other == kernel)
-      break;
-    ++launch.number;
-  }
+  auto kernels = program.getBody().getOps<device::KernelOp>();
+  launch.number = llvm::count_if(kernels, [&](device::KernelOp other) { return other->isBeforeInBlock(kernel); });
   launch.isReportOnly = device::findReportOnly(program).contains(kernel);
   launch.follows = launch.number != 0;
   launch.isOverlapped = kernel->hasAttr(device::kBesideAttr);
@@ -170,11 +163,11 @@ Launch Collector::run() {
     device::KernelOp waiting = device::findWaiting(flag, kernel);
     auto before = [&](device::KernelOp other) { return waiting && other->isBeforeInBlock(waiting); };
     launch.idle = cast<BlockArgument>(flag).getArgNumber();
-    launch.idleAfter = llvm::count_if(program.getBody().getOps<device::KernelOp>(), before);
+    launch.idleAfter = llvm::count_if(kernels, before);
     arrays.insert(*launch.idle);
   }
   if (auto blocks = launch.blocks.getConstant(); !launch.isOverlapped && (!blocks || *blocks <= 0))
-    for (auto other : program.getBody().getOps<device::KernelOp>())
+    for (auto other : kernels)
       if (Value flag = device::getIdleFlag(other))
         launch.isReliedOn |= device::findWaiting(flag, other) == kernel;
   auto next = dyn_cast_or_null<device::KernelOp>(kernel->getNextNode());
@@ -222,8 +215,9 @@ Launch Collector::run() {
   launch.parameters.scalars.assign(scalars.begin(), scalars.end());
   launch.parameters.symbols.assign(symbols.begin(), symbols.end());
   std::set<std::string> used;
+  SmallVector<StringRef> names = program.getAllNames();
   for (const auto &[array, rowAxis, rows, step] : maps) {
-    std::string wish = names[array] + "_tiles", name = wish;
+    std::string wish = names[array].str() + "_tiles", name = wish;
     for (unsigned k = 2; !used.insert(name).second; ++k)
       name = wish + "_" + std::to_string(k);
     launch.parameters.maps.push_back({name, array, rowAxis, rows, *SymExpr::parse(step)});
@@ -241,28 +235,29 @@ std::vector<WorkspaceArray> getWorkspace(device::ProgramOp program) {
     return cast<ArrayType>(array.getType()).getElementType().getIntOrFloatBitWidth();
   };
   llvm::stable_sort(arrays, [&](BlockArgument x, BlockArgument y) { return widthOf(x) > widthOf(y); });
-  bool copies = false;
-  program.walk([&](device::CopyOp copy) { copies |= program.isWorkspace(copy.getArray()); });
-  // Stores of pairs need aligned starts.
-  program.walk([&](device::StoreOp store) { copies |= store.getPairs(); });
-  // Arrays that are read without a wait must not share a cache line with arrays being written.
-  bool overlaps = false;
-  program.walk([&](device::KernelOp kernel) {
-    overlaps |= kernel->hasAttr(device::kIdleAttr) || kernel->hasAttr(device::kBesideAttr);
+  // Tiles, aligned runs and stored pairs need aligned starts. Arrays that are read without a wait
+  // must not share a cache line with arrays being written.
+  bool needsAlignment = false, overlaps = false;
+  program.walk([&](Operation *op) {
+    llvm::TypeSwitch<Operation *>(op)
+        .Case<device::CopyOp>([&](auto copy) { needsAlignment |= program.isWorkspace(copy.getArray()); })
+        .Case<device::StoreOp>([&](auto store) { needsAlignment |= store.getPairs(); })
+        .Case<device::LoadRunOp, device::StoreRunOp>([&](auto access) { needsAlignment |= access.getAligned(); })
+        .Case<device::KernelOp>([&](auto kernel) {
+          overlaps |= kernel->hasAttr(device::kIdleAttr) || kernel->hasAttr(device::kBesideAttr);
+        });
   });
-  program.walk([&](device::LoadRunOp load) { copies |= load.getAligned(); });
-  program.walk([&](device::StoreRunOp store) { copies |= store.getAligned(); });
   for (BlockArgument array : arrays) {
     auto type = cast<ArrayType>(array.getType());
     SymExpr bytes(int64_t(widthOf(array) / 8));
-    for (unsigned axis = 0; axis < type.getRank(); ++axis)
-      bytes = bytes * type.getExtent(axis);
     std::vector<SymExpr> extents;
-    for (unsigned axis = 0; axis < type.getRank(); ++axis)
+    for (unsigned axis = 0; axis < type.getRank(); ++axis) {
       extents.push_back(type.getExtent(axis));
+      bytes = bytes * extents.back();
+    }
     // The workspace starts at a multiple of 64 bytes, so 64 bytes more between arrays keep their
     // 128-byte lines apart.
-    int64_t unit = overlaps ? 128 : copies ? 64 : 1, slack = overlaps ? 128 + 63 : unit - 1;
+    int64_t unit = overlaps ? 128 : needsAlignment ? 64 : 1, slack = overlaps ? 128 + 63 : unit - 1;
     if (unit > 1)
       offset = SymExpr::floorDiv(offset + SymExpr(slack), SymExpr(unit)) * SymExpr(unit);
     list.push_back({array.getArgNumber(), names[array.getArgNumber()].str(), type.getElementType(), offset, bytes,
