@@ -82,21 +82,21 @@ void Emitter::bindLanes(Scope &scope, Value index, Value base, Value last, bool 
   auto type = VectorType::get({lanes}, IndexType::get(kernel.getContext()));
   Value step = vector::StepOp::create(b.b, loc, type);
   Value vector = b.add(b.splat(base, lanes), step);
-  LaneIndex info;
+  Value isFull;
   if (!exact) {
     vector = b.min(vector, b.splat(last, lanes));
-    info.full = b.sle(b.add(base, lanes - 1), last);
+    isFull = b.sle(b.add(base, lanes - 1), last);
   }
   scope.values[index] = vector;
-  scope.lanes[index] = info;
+  scope.lanes[index] = isFull;
 }
 
 /// Uses the innermost lane index that `term` depends on.
 std::optional<int64_t> Emitter::laneFactor(Value term, Value &full) {
   for (Scope *scope : llvm::reverse(stack))
-    for (auto &[index, info] : scope->lanes)
+    for (auto &[index, isFull] : scope->lanes)
       if (deps.on(term, index)) {
-        full = info.full;
+        full = isFull;
         return factorOf(term, index, deps);
       }
   return isRow(term) ? std::nullopt : std::optional<int64_t>(0);

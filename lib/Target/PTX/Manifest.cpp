@@ -9,13 +9,6 @@ using namespace llvm;
 namespace moa::ptx {
 namespace {
 
-json::Array strings(ArrayRef<std::string> list) {
-  json::Array array;
-  for (const std::string &word : list)
-    array.push_back(word);
-  return array;
-}
-
 json::Array printShape(ArrayRef<SymExpr> extents) {
   json::Array shape;
   for (const SymExpr &extent : extents)
@@ -127,7 +120,7 @@ json::Object printProgram(const Program &program) {
   for (const gpu::Launch &launch : program.launches)
     launches.push_back(printLaunch(launch, program));
   json::Object object{{"name", signature.name},
-                      {"symbols", strings(signature.symbols)},
+                      {"symbols", json::Array(signature.symbols)},
                       {"bindings", std::move(bindings)},
                       {"constraints", std::move(constraints)},
                       {"arguments", std::move(arguments)},
