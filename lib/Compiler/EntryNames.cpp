@@ -1,8 +1,8 @@
 //===- EntryNames.cpp - valid C names of kernels --------------------------===//
 
 #include "lib/Compiler/CompilationImpl.h"
-#include "lib/Target/CNames.h"
 #include "lib/Target/CPU/EntryPoints.h"
+#include "lib/Target/CText.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"

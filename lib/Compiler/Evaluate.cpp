@@ -119,8 +119,7 @@ static std::string tellNotShown(device::ProgramOp program, const KernelSignature
             "the types, "
             "not finite, or have sums that may cancel";
     std::vector<std::string> axes;
-    for (const SymExpr &extent :
-         llvm::find_if(workspace, [&](const gpu::WorkspaceArray &a) { return a.name == shown.bounds; })->extents)
+    for (const SymExpr &extent : gpu::getArray(workspace, shown.bounds).extents)
       axes.push_back(getReadable(extent.str()));
     const char *before = " at [";
     int64_t size = array.data.size(), rest = first - array.data.begin();

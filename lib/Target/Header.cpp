@@ -1,11 +1,10 @@
 //===- Header.cpp - the C header of emitted kernels -----------------------===//
 
 #include "lib/Target/Header.h"
-#include "lib/Target/CNames.h"
+#include "lib/Target/CText.h"
 #include "lib/Target/EntryText.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
-#include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace moa {
@@ -27,13 +26,9 @@ static const char *const kShown =
     R"( *
  * NAME_shown      of a call with the same arguments, workspace and stream, waits
  *                 for it and returns
-)";
-static const char *const kShownOfBounds =
-    R"( *                   0 where a bound on the errors of each result with a tolerance
+ *                   0 where a bound on the errors of each result with a tolerance
  *                     for every input (`within`, not `sampled`) is at most that;
-)";
-static const char *const kShownElse =
-    R"( *                   MOA_NOT_SHOWN where that is not so, or nothing is known, with
+ *                   MOA_NOT_SHOWN where that is not so, or nothing is known, with
  *                     result, bound, its place and how many there are
  *                     in message (at most n bytes, or NULL);
  *                   another code as NAME does.
@@ -64,41 +59,6 @@ static std::string getCName(llvm::StringRef name) {
   return taken ? (name + "_").str() : name.str();
 }
 
-/// Returns the kernel's own parameters as C declares them, in calling order.
-static std::vector<std::string> getCParameters(const KernelSignature &kernel) {
-  std::vector<std::string> inputs, scalars, outputs;
-  for (const Parameter &parameter : kernel.parameters) {
-    std::string name = getCName(parameter.name);
-    if (parameter.isScalar())
-      scalars.push_back((getScalarCType(parameter.type) + " " + name).str());
-    else
-      (parameter.isOutput ? outputs : inputs).push_back("const DLTensor *" + name);
-  }
-  inputs.insert(inputs.end(), scalars.begin(), scalars.end());
-  inputs.insert(inputs.end(), outputs.begin(), outputs.end());
-  return inputs;
-}
-
-/// Prints one declaration, broken into lines of at most 80 columns.
-static void printDeclaration(llvm::raw_ostream &os, llvm::StringRef result, const std::string &name,
-                             std::vector<std::string> parameters, std::vector<std::string> more) {
-  parameters.insert(parameters.end(), more.begin(), more.end());
-  std::string line = (result + " " + name + "(").str();
-  size_t indent = line.size();
-  for (auto [k, parameter] : llvm::enumerate(parameters)) {
-    bool last = k + 1 == parameters.size();
-    std::string item = parameter + (last ? ");" : ",");
-    if (line.size() + item.size() + 1 > 80 && line.size() > indent) {
-      os << line << "\n";
-      line = std::string(indent, ' ');
-    } else if (line.size() > indent) {
-      line += " ";
-    }
-    line += item;
-  }
-  os << line << "\n";
-}
-
 std::string printHeader(llvm::ArrayRef<KernelSignature> kernels, llvm::StringRef guard, llvm::StringRef machines,
                         llvm::StringRef notes) {
   std::string text;
@@ -117,27 +77,33 @@ std::string printHeader(llvm::ArrayRef<KernelSignature> kernels, llvm::StringRef
   bool isBounded = anyWithin(false), isSampled = anyWithin(true);
   if (isBounded)
     os << kNotShown;
-  if (llvm::any_of(kernels, [](const KernelSignature &kernel) { return kernel.hasShown; })) {
-    os << kShown << kShownOfBounds << kShownElse << (machines == "CPUs" ? kShownOnCpu : "");
-  }
+  if (llvm::any_of(kernels, [](const KernelSignature &kernel) { return kernel.hasShown; }))
+    os << kShown << (machines == "CPUs" ? kShownOnCpu : "");
   os << (isSampled ? kSampled : "") << kLicence;
   os << "#ifndef " << guard << "\n#define " << guard << "\n\n" << kPreamble << kEntryDeclarations;
   os << "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n";
   for (const KernelSignature &kernel : kernels) {
-    std::vector<std::string> own = getCParameters(kernel);
+    std::vector<std::string> own;
+    for (const Parameter *parameter : kernel.getCallingOrder())
+      own.push_back(declareParameter(*parameter, getCName(parameter->name)));
+    auto declare = [&](const std::string &head, std::vector<std::string> parameters,
+                       std::initializer_list<const char *> more) {
+      parameters.insert(parameters.end(), more.begin(), more.end());
+      os << printDeclaration(head, parameters, ";", 80) << "\n";
+    };
     os << "\n/* kernel " << kernel.name << "\n";
     for (const Parameter &parameter : kernel.parameters)
       os << " *   " << (parameter.isOutput ? "out " : "in  ") << parameter.getText() << "\n";
     for (const Constraint &constraint : kernel.constraints)
       os << " *   require " << constraint.text << "\n";
     os << " */\n";
-    printDeclaration(os, "int32_t", kernel.name, own, {"void *workspace", "size_t bytes", "void *stream"});
-    printDeclaration(os, "int64_t", kernel.name + "_workspace", own, {});
-    printDeclaration(os, "int32_t", kernel.name + "_check", own, {"char *message", "size_t n"});
+    declare("int32_t " + kernel.name, own, {"void *workspace", "size_t bytes", "void *stream"});
+    declare("int64_t " + kernel.name + "_workspace", own, {});
+    declare("int32_t " + kernel.name + "_check", own, {"char *message", "size_t n"});
     if (kernel.hasShown)
-      printDeclaration(os, "int32_t", kernel.name + "_shown", own,
-                       {"void *workspace", "size_t bytes", "void *stream", "char *message", "size_t n"});
-    printDeclaration(os, "int32_t", kernel.name + "_prepare", {}, {"int32_t device"});
+      declare("int32_t " + kernel.name + "_shown", own,
+              {"void *workspace", "size_t bytes", "void *stream", "char *message", "size_t n"});
+    declare("int32_t " + kernel.name + "_prepare", {}, {"int32_t device"});
   }
   os << "\n#ifdef __cplusplus\n}\n#endif\n\n#endif /* " << guard << " */\n";
   return text;

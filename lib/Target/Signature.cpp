@@ -93,20 +93,30 @@ std::string Parameter::getText() const {
   return name + " : " + getTypeText() + (within ? " within " + within->str() : "");
 }
 
-std::vector<const Parameter *> KernelSignature::getArrays() const {
-  std::vector<const Parameter *> arrays;
+/// Returns the parameters that a predicate accepts, in order.
+template <typename Predicate>
+static std::vector<const Parameter *> selectParameters(llvm::ArrayRef<Parameter> parameters, Predicate isIncluded) {
+  std::vector<const Parameter *> list;
   for (const Parameter &parameter : parameters)
-    if (!parameter.isScalar())
-      arrays.push_back(&parameter);
-  return arrays;
+    if (isIncluded(parameter))
+      list.push_back(&parameter);
+  return list;
+}
+
+std::vector<const Parameter *> KernelSignature::getArrays() const {
+  return selectParameters(parameters, [](const Parameter &parameter) { return !parameter.isScalar(); });
 }
 
 std::vector<const Parameter *> KernelSignature::getScalars() const {
-  std::vector<const Parameter *> scalars;
-  for (const Parameter &parameter : parameters)
-    if (parameter.isScalar())
-      scalars.push_back(&parameter);
-  return scalars;
+  return selectParameters(parameters, [](const Parameter &parameter) { return parameter.isScalar(); });
+}
+
+std::vector<const Parameter *> KernelSignature::getCallingOrder() const {
+  std::vector<const Parameter *> order = getArrays();
+  std::vector<const Parameter *> scalars = getScalars();
+  auto firstOutput = llvm::find_if(order, [](const Parameter *parameter) { return parameter->isOutput; });
+  order.insert(firstOutput, scalars.begin(), scalars.end());
+  return order;
 }
 
 std::string KernelSignature::getText() const {
@@ -234,9 +244,7 @@ static llvm::Expected<Parameter> getParameter(llvm::StringRef name, ArrayType ar
                                               bool isUnsigned = false) {
   std::optional<ElementType> type = getElementType(array.getElementType(), isUnsigned);
   if (!type)
-    return llvm::createStringError("parameter '" + name +
-                                   "' has an element type this target cannot "
-                                   "pass");
+    return llvm::createStringError("parameter '" + name + "' has an element type this target cannot pass");
   Parameter parameter{name.str(), *type, {}, isOutput, {}};
   for (unsigned axis = 0; axis < array.getRank(); ++axis)
     parameter.extents.push_back(array.getExtent(axis));

@@ -76,13 +76,18 @@ struct KernelSignature {
   std::vector<Constraint> constraints;
   std::vector<SymbolBinding> bindings; ///< in order of evaluation
   bool hasShown = false;               ///< an entry point NAME_shown; some tolerance depends on the inputs
+  std::vector<ShownLater> shownLater;  ///< of a device.program, from `moa.shown` (ONF/IR/Hints.h)
+
   /// Returns the entries of shownLater that can never be shown.
   std::vector<const ShownLater *> getNeverShown() const;
-  std::vector<ShownLater> shownLater; ///< of a device.program, from `moa.shown` (ONF/IR/Hints.h)
+  /// Returns whether the inputs decide about an entry of shownLater.
+  bool hasInputDependentTolerance() const { return getNeverShown().size() < shownLater.size(); }
 
   /// Returns the array parameters in the order of the entry points' descriptors.
   std::vector<const Parameter *> getArrays() const;
   std::vector<const Parameter *> getScalars() const;
+  /// Returns the parameters in the order of the entry points: input arrays, scalars, outputs.
+  std::vector<const Parameter *> getCallingOrder() const;
   /// For example, `gqa(Q : bf16[B, H, N, 128], …) -> (O : bf16[B, H, N, 128])`.
   std::string getText() const;
 };

@@ -101,7 +101,7 @@ inline bool isLaunchedWith(KernelOp kernel, KernelOp other) {
 /// before it. That holds if hosts launch `waiting` whenever they launch `reader`, or whenever they
 /// launch any kernel between them: if none of those is launched, hosts do not let `reader` overlap.
 /// A kernel without blocks is not launched either; hosts then forget earlier launches
-/// (gpu::Launch::isCountedOn).
+/// (gpu::Launch::isReliedOn).
 inline bool hasWaitedFor(KernelOp waiting, KernelOp reader) {
   if (isLaunchedWith(waiting, reader))
     return true;

@@ -43,7 +43,7 @@ LLVM::LLVMFuncOp KernelEmitter::createFunction() {
   for (auto [k, array] : llvm::enumerate(launch.parameters.arrays)) {
     // An array that an earlier launch writes changes until the wait, so it must not count as
     // constant. Otherwise no output overlaps another array, which the host has checked.
-    if (launch.isAlone(array))
+    if (launch.isNoAlias(array))
       function.setArgAttr(k, LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
     if (!launch.writes(array))
       function.setArgAttr(k, LLVM::LLVMDialect::getReadonlyAttrName(), b.getUnitAttr());

@@ -21,7 +21,7 @@ namespace moa::nvvm {
 
 void KernelEmitter::emitBlock(Block &block) {
   for (Operation &op : block)
-    if (!op.hasTrait<OpTrait::IsTerminator>() && !launch.isOfBlock(&op)) { // emitted by the roles, for each block
+    if (!op.hasTrait<OpTrait::IsTerminator>() && !launch.isPerBlock(&op)) { // emitted by the roles, for each block
       if (!failed)
         emit(&op);
       if (failed)

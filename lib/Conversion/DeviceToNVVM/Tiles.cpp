@@ -16,7 +16,7 @@ using device::RingType;
 void KernelEmitter::emitTile(Operation *op) {
   llvm::TypeSwitch<Operation *>(op)
       .Case<device::SharedOp, device::BarriersOp>([&](auto memory) {
-        scalars.map(memory.getResult(), sharedAddress(launch.getPlace(memory.getResult())));
+        scalars.map(memory.getResult(), sharedAddress(launch.getOffset(memory.getResult())));
         if (!hasRoles() && device::isLastBarriers(op)) {
           initBarriers();
           to.synchronize();
@@ -94,8 +94,8 @@ void KernelEmitter::initBarriers() {
     to.publishBarriers();
     if (launch.nextBlock) // each block has its own numbers
       return;
-    for (Value number : launch.getKept())
-      LLVM::StoreOp::create(b, to.loc, value(number), to.sharedPointer(sharedAddress(launch.getKeptPlace(number))));
+    for (Value number : launch.kept)
+      LLVM::StoreOp::create(b, to.loc, value(number), to.sharedPointer(sharedAddress(launch.getKeptOffset(number))));
   });
 }
 
@@ -107,7 +107,7 @@ void KernelEmitter::emitSpecialize(device::SpecializeOp op) {
     emitRoles(op);
   };
   // The condition is computed in the meantime.
-  if (Value condition = op.getCondition(); condition && !launch.isOfBlock(condition.getDefiningOp()))
+  if (Value condition = op.getCondition(); condition && !launch.isPerBlock(condition.getDefiningOp()))
     return when(value(condition), goOn);
   goOn();
 }
@@ -151,7 +151,7 @@ void KernelEmitter::emitProducerBlocks(device::SpecializeOp op) {
         b.setInsertionPointToEnd(args[0].getParentBlock());
         blockParity = args[1];
         scalars.map(next.getResult(), args[0]);
-        for (Operation *ofBlock : launch.ofBlock)
+        for (Operation *ofBlock : launch.perBlockOps)
           if (ofBlock != next && !failed)
             emit(ofBlock);
         auto produce = [&] {
@@ -160,7 +160,7 @@ void KernelEmitter::emitProducerBlocks(device::SpecializeOp op) {
           inProducer = false;
         };
         Value other = to.make<arith::XOrIOp>(blockParity, to.i32(1));
-        if (Value condition = op.getCondition(); condition && launch.isOfBlock(condition.getDefiningOp())) {
+        if (Value condition = op.getCondition(); condition && launch.isPerBlock(condition.getDefiningOp())) {
           auto branch = scf::IfOp::create(b, loc, TypeRange(b.getI32Type()), value(condition),
                                           /*withElseRegion=*/true);
           {
@@ -195,15 +195,16 @@ void KernelEmitter::emitConsumerBlocks(device::SpecializeOp op) {
         OpBuilder::InsertionGuard guard(b);
         b.setInsertionPointToEnd(args[0].getParentBlock());
         to.wait(sharedAddress(launch.givenBarrier), args[0]);
-        Value isMore = LLVM::LoadOp::create(b, loc, b.getI64Type(), to.sharedPointer(sharedAddress(launch.isMorePlace)),
-                                            /*alignment=*/8, /*isVolatile=*/true);
+        Value isMore =
+            LLVM::LoadOp::create(b, loc, b.getI64Type(), to.sharedPointer(sharedAddress(launch.hasBlockOffset)),
+                                 /*alignment=*/8, /*isVolatile=*/true);
         scf::ConditionOp::create(b, loc, to.make<arith::CmpIOp>(arith::CmpIPredicate::ne, isMore, to.i64(0)), args);
       },
       [&](OpBuilder &, Location loc, ValueRange args) {
         OpBuilder::InsertionGuard guard(b);
         b.setInsertionPointToEnd(args[0].getParentBlock());
         blockParity = args[0];
-        for (Value given : launch.given)
+        for (Value given : launch.perBlockValues)
           scalars.map(given, loadKept(given));
         emitBlock(op.getConsumer().front());
         to.loc = loc;
@@ -216,7 +217,7 @@ void KernelEmitter::emitConsumerBlocks(device::SpecializeOp op) {
 /// Loads a number of the block from shared memory. In a persistent kernel a 32-bit number is
 /// broadcast from lane 0, so that it is known to be equal in all lanes.
 Value KernelEmitter::loadKept(Value number) {
-  Value from = to.sharedPointer(sharedAddress(launch.getKeptPlace(number)));
+  Value from = to.sharedPointer(sharedAddress(launch.getKeptOffset(number)));
   Value bits = LLVM::LoadOp::create(b, to.loc, b.getI64Type(), from, /*alignment=*/8, /*isVolatile=*/true);
   if (launch.nextBlock && gpu::isWord(number))
     bits = to.widen(to.broadcast(to.narrow(bits)));
@@ -233,7 +234,7 @@ void KernelEmitter::awaitLeft(Value parity) {
 }
 
 void KernelEmitter::tellBlock(bool isMore) {
-  Value where = to.sharedPointer(sharedAddress(launch.isMorePlace));
+  Value where = to.sharedPointer(sharedAddress(launch.hasBlockOffset));
   LLVM::StoreOp::create(b, to.loc, to.i64(isMore), where);
   to.arrive(sharedAddress(launch.givenBarrier), lane);
 }
@@ -241,13 +242,13 @@ void KernelEmitter::tellBlock(bool isMore) {
 /// Announces the numbers of a block once consumers have left the one before.
 void KernelEmitter::giveBlock() {
   awaitLeft(blockParity);
-  for (Value number : launch.getKept()) {
+  for (Value number : launch.kept) {
     Value bits = value(number);
     if (!bits.getType().isInteger())
       bits = to.make<arith::BitcastOp>(b.getIntegerType(bits.getType().getIntOrFloatBitWidth()), bits);
     if (!bits.getType().isInteger(64))
       bits = to.make<arith::ExtUIOp>(b.getI64Type(), bits);
-    LLVM::StoreOp::create(b, to.loc, bits, to.sharedPointer(sharedAddress(launch.getKeptPlace(number))));
+    LLVM::StoreOp::create(b, to.loc, bits, to.sharedPointer(sharedAddress(launch.getKeptOffset(number))));
   }
   tellBlock(/*isMore=*/true);
 }
@@ -273,7 +274,7 @@ void KernelEmitter::emitCollect(device::CollectOp op) {
   auto yield = cast<device::YieldOp>(op.getBody().front().getTerminator());
   Value lower = value(op.getLower()), upper = value(op.getUpper());
   for (Value list : op.getLists())
-    scalars.map(list, sharedAddress(launch.getPlace(list)));
+    scalars.map(list, sharedAddress(launch.getOffset(list)));
   Values zeros(op.getCounts().size(), to.i32(0));
   auto rounds =
       scf::ForOp::create(b, to.loc, lower, upper, to.i64(launch.threads), zeros,
@@ -311,7 +312,7 @@ void KernelEmitter::emitCollect(device::CollectOp op) {
 /// Returns the new count.
 Value KernelEmitter::appendMembers(Value list, Value count, Value in, Value number) {
   Value thread = to.thread(), laneNumber = to.rem(thread, 32), warpNumber = to.div(thread, 32);
-  Value words = sharedAddress(launch.getCollectWords());
+  Value words = sharedAddress(launch.collectWords);
   Value bits = NVVM::VoteSyncOp::create(b, to.loc, b.getI32Type(), to.i32(-1), in, NVVM::VoteSyncKind::ballot);
   auto ones = [&](Value x) { return to.call("llvm.ctpop.i32", b.getI32Type(), x); };
   when(to.equals(laneNumber, 0), [&] {
@@ -432,7 +433,7 @@ void KernelEmitter::emitClear(device::ClearUnseenOp op) {
   int64_t threads = 128 * op->getParentOfType<device::SpecializeOp>().getWarpgroups();
   Value tile = stage(op.getRing(), op.getStage());
   Value bits = unseenBits(registers(Value(op.getSeen())));
-  Value words = sharedAddress(launch.getClearWords()), thread = to.thread();
+  Value words = sharedAddress(launch.clearWords), thread = to.thread();
   auto wordOf = [&](Value number) { return to.sharedPointer(to.add(words, to.mul(number, 4))); };
   auto below = [&](Value x, int64_t limit) -> Value {
     return to.make<arith::CmpIOp>(arith::CmpIPredicate::ult, x, to.i32(limit));

@@ -150,7 +150,7 @@ int64_t countTerms(const TilePlan &plan) {
   int64_t count = 0;
   for (const rows::Scalar &scalar : plan.folded.scalars) {
     AccOp acc = scalar.acc;
-    Value term = rows::getTerms(acc, plan.keyIndex()).value;
+    Value term = rows::splitTerm(acc, plan.keyIndex()).value;
     SetVector<Operation *> slice;
     BackwardSliceOptions options;
     options.inclusive = true;
@@ -285,7 +285,7 @@ TileFold describe(TilePlan &plan) {
     addColumns(fold.depths, terms, plan.keyOperands[terms[0].key]);
   PairCounter counter(plan);
   for (const rows::Scalar &scalar : plan.folded.scalars)
-    counter.add(rows::getTerms(scalar.acc, plan.keyIndex()).value);
+    counter.add(rows::splitTerm(scalar.acc, plan.keyIndex()).value);
   for (auto [k, accumulator] : llvm::enumerate(plan.folded.accumulators)) {
     addColumns(fold.widths, plan.accumulatorTerms[k], plan.valueOperands[plan.accumulatorTerms[k][0].key]);
     if (!accumulator.acc.getRefs().empty())

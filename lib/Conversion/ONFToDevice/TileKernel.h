@@ -270,7 +270,7 @@ private:
   llvm::SmallVector<unsigned> statesOf(unsigned pass, const Tile &tile);
   Step passes(ScalarCode &code, Tile &tile, const Running &olds);
   bool isReadOnce(mlir::Value value);
-  rows::Terms termsOf(onf::AccOp acc);
+  rows::SplitTerm termsOf(onf::AccOp acc);
   mlir::Value seesSome(ScalarCode &code);
   /// Emits a map over rows or partials. `body` may load elements of the row, which is clamped to the
   /// last one.

@@ -219,8 +219,8 @@ bool TileKernel::isReadOnce(Value value) {
 
 /// Returns the terms of a state as tiles reduce them. A bound is separate if it can be evaluated
 /// once per row, also for rows that see no key.
-rows::Terms TileKernel::termsOf(AccOp acc) {
-  rows::Terms terms = rows::getTerms(acc, plan.keyIndex());
+rows::SplitTerm TileKernel::termsOf(AccOp acc) {
+  rows::SplitTerm terms = rows::splitTerm(acc, plan.keyIndex());
   if (terms.bound && canClamp(terms.bound))
     return terms;
   return {rows::getYielded(acc.getValue()), Value()};

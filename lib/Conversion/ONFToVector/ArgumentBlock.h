@@ -33,14 +33,12 @@ public:
   }
 
   unsigned getNumInputs() const { return kernel.getArgNames().size(); }
-  unsigned getNumSlots() const { return numSlots; }
   /// Returns whether an argument is an input of rank 0, which is passed by value.
   bool isScalar(unsigned arg) const {
     return arg < getNumInputs() && getArray(kernel.getBody().getArgument(arg)).getRank() == 0;
   }
   /// Returns the slot of an array's data pointer or of a scalar's value.
   unsigned getSlot(unsigned arg) const { return firstSlots[arg]; }
-  unsigned getStrideSlot(unsigned arg, unsigned axis) const { return firstSlots[arg] + 1 + axis; }
   llvm::StringRef getName(unsigned arg) const { return kernel.getArrayName(arg); }
   /// Returns the slot with the address of the shared workspace memory.
   unsigned getSharedSlot() const { return numSlots - 1; }
@@ -55,7 +53,7 @@ public:
       return std::nullopt;
     for (unsigned arg = 0, e = firstSlots.size(); arg != e; ++arg)
       if (getName(arg) == array && !isScalar(arg) && axis < getArray(kernel.getBody().getArgument(arg)).getRank())
-        return getStrideSlot(arg, axis);
+        return firstSlots[arg] + 1 + axis;
     return std::nullopt;
   }
 

@@ -33,7 +33,7 @@ static constexpr unsigned kKeyTiles = 4, kRowTiles = 6, kTileRegisters = 8;
 /// Returns whether both factors of a product are bf16, by element type or by rounding, and at least
 /// one is loaded as bf16. Returns false for sums that another fold recomputes: these need equal
 /// bits.
-bool BlockedFold::isHalf(AccOp acc, Type type, const Factors &rowFactors, const Factors &keyFactors) const {
+bool BlockedFold::isBf16(AccOp acc, Type type, const Factors &rowFactors, const Factors &keyFactors) const {
   unsigned read = 0;
   auto is = [&](const Factors &factors) {
     LoadOp load = factors.values.size() == 1 && factors.divisors.empty() ? getReadElement(factors.values[0]) : LoadOp();
@@ -46,20 +46,20 @@ bool BlockedFold::isHalf(AccOp acc, Type type, const Factors &rowFactors, const 
   return read > 0 && !repeated.contains(acc);
 }
 
-bool BlockedFold::isHalf(const Score &score) const {
-  return score.further.empty() && isHalf(getAccs(score.fold)[0], score.type, score.row, score.key);
+bool BlockedFold::isBf16(const Score &score) const {
+  return score.further.empty() && isBf16(getAccs(score.fold)[0], score.type, score.row, score.key);
 }
 
-bool BlockedFold::isHalf(const Accumulator &carrier) const {
-  return carrier.further.empty() && isHalf(carrier.acc, carrier.type, carrier.row, carrier.key);
+bool BlockedFold::isBf16(const Accumulator &carrier) const {
+  return carrier.further.empty() && isBf16(carrier.acc, carrier.type, carrier.row, carrier.key);
 }
 
 bool BlockedFold::usesTiles() const {
-  auto isAny = [&](const auto &sums) { return llvm::any_of(sums, [&](const auto &sum) { return isHalf(sum); }); };
+  auto isAny = [&](const auto &sums) { return llvm::any_of(sums, [&](const auto &sum) { return isBf16(sum); }); };
   return options.bf16Dots == Bf16Dots::tiles && (isAny(plan.scores) || isAny(plan.accumulators));
 }
 
-BlockedFold::Terms BlockedFold::halfTerms() {
+BlockedFold::TileTypes BlockedFold::bf16Types() {
   Builder b(fold.getContext());
   return {b.getF32Type(), b.getI32Type(), b.getBF16Type()};
 }
@@ -70,14 +70,14 @@ BlockedFold::Terms BlockedFold::halfTerms() {
 
 /// Rounds both vectors to bf16 and interleaves them: each word has one element of each.
 Value BlockedFold::interleaved(Build b, Value low, Value high) {
-  Type half = b.b.getBF16Type(), words = e.rowType(b.b.getI32Type());
-  Value highHalf = e.convert(b, high, half), lowHalf = e.convert(b, low, half);
-  Value both = vector::InterleaveOp::create(b.b, e.loc, lowHalf, highHalf);
+  Type bf16 = b.b.getBF16Type(), words = e.rowType(b.b.getI32Type());
+  Value highBf16 = e.convert(b, high, bf16), lowBf16 = e.convert(b, low, bf16);
+  Value both = vector::InterleaveOp::create(b.b, e.loc, lowBf16, highBf16);
   return vector::BitCastOp::create(b.b, e.loc, words, both);
 }
 
 /// Packs one vector of rows of a score.
-void BlockedFold::stageRowHalves(unsigned score, Value base, llvm::function_ref<Value(Value)> element) {
+void BlockedFold::stageRowBf16(unsigned score, Value base, llvm::function_ref<Value(Value)> element) {
   const ScoreBuffers &buffers = scores[score];
   int64_t extent = plan.scores[score].extent;
   Type type = plan.scores[score].type;
@@ -103,7 +103,7 @@ void BlockedFold::stageRowHalves(unsigned score, Value base, llvm::function_ref<
 void BlockedFold::packOperands(unsigned pass, Panel &panel) {
   llvm::SmallDenseSet<unsigned> done;
   for (auto [carrier, buffers] : llvm::zip_equal(plan.accumulators, carriers)) {
-    if (carrier.pass != pass || !buffers.halves || !done.insert(carrier.operand).second)
+    if (carrier.pass != pass || !buffers.bf16 || !done.insert(carrier.operand).second)
       continue;
     const RowOperands &rows = operands[carrier.operand];
     Build b = e.here();
@@ -131,8 +131,8 @@ void BlockedFold::packOperands(unsigned pass, Panel &panel) {
 Value BlockedFold::keyWords(Value from, Value stride, Value word, Value d) {
   Build b = e.here();
   Value place = b.add(b.mul(b.mul(word, 2), stride), d);
-  Type half = b.b.getBF16Type();
-  Value odd = load(half, from, b.add(place, stride)), even = load(half, from, place);
+  Type bf16 = b.b.getBF16Type();
+  Value odd = load(bf16, from, b.add(place, stride)), even = load(bf16, from, place);
   return interleaved(b, even, odd);
 }
 
@@ -213,7 +213,7 @@ void BlockedFold::releaseTiles() {
 void BlockedFold::tileSums(Value keys, Value keyStride, int64_t keyTiles, Value rows, Value steps, Value to) {
   int64_t width = shape.panelWidth();
   Build b = e.here();
-  Type half = b.b.getBF16Type(), word = b.b.getI32Type(), sum = b.b.getF32Type();
+  Type bf16 = b.b.getBF16Type(), word = b.b.getI32Type(), sum = b.b.getF32Type();
   auto overSums = [&](llvm::function_ref<void(int, int64_t, int64_t)> body) {
     for (int64_t r = 0; r != keyTiles; ++r)
       for (int64_t u = 0; u != shape.RI; ++u)
@@ -226,7 +226,7 @@ void BlockedFold::tileSums(Value keys, Value keyStride, int64_t keyTiles, Value 
       Value firstKeyOffset = b.mul(keyStride, kTile * r);
       Value keyOffset = b.add(b.mul(step, kTileDepth), firstKeyOffset);
       int number = static_cast<int>(kKeyTiles + r);
-      call(b, "tileloadd64", number, {b.address(half, keys, keyOffset), b.i64(b.mul(keyStride, 2))});
+      call(b, "tileloadd64", number, {b.address(bf16, keys, keyOffset), b.i64(b.mul(keyStride, 2))});
     }
     for (int64_t u = 0; u != shape.RI; ++u) {
       Value rowOffset = b.add(b.mul(step, kTile * width), u * kTile);
@@ -251,8 +251,8 @@ void BlockedFold::tileScore(unsigned number, Value rows) {
   int64_t width = shape.panelWidth(), most = kSumBlock / 2;
   e.loop(e.here().index(0), count, 2 * kTile, [&](Value j) {
     Build b = e.here();
-    Type half = b.b.getBF16Type(), word = b.b.getI32Type(), sum = buffers.sum;
-    Value keys = b.address(half, source.pointer, b.mul(j, source.stride));
+    Type bf16 = b.b.getBF16Type(), word = b.b.getI32Type(), sum = buffers.sum;
+    Value keys = b.address(bf16, source.pointer, b.mul(j, source.stride));
     Value to = b.address(sum, buffers.scores, b.mul(j, width));
     if (buffers.depth <= most)
       return tileSums(keys, source.stride, 2, rows, b.index(buffers.depth / kTile), to);
@@ -269,7 +269,7 @@ void BlockedFold::tileScore(unsigned number, Value rows) {
     e.loop(e.here().index(0), end, most, [&](Value base) {
       Build b = e.here();
       Value limit = b.index(most), steps = b.ceilDiv(b.min(b.sub(end, base), limit), kTile);
-      Value from = b.address(half, keys, b.mul(base, 2)), of = b.address(word, rows, b.mul(base, width));
+      Value from = b.address(bf16, keys, b.mul(base, 2)), of = b.address(word, rows, b.mul(base, width));
       tileSums(from, source.stride, 2, of, steps, tileSum);
       overVectors([&](Value offset) {
         Value term = load(sum, tileSum, offset), oldRest = load(sum, tileRest, offset), oldSum = load(sum, to, offset);

@@ -88,19 +88,17 @@ void BlockedFold::allocateScore(const Score &score) {
   int64_t width = shape.panelWidth();
   ScoreBuffers buffers;
   buffers.bytes = score.isInteger() && options.byteDots;
-  buffers.halves = isHalf(score);
-  bool isPacked = buffers.bytes || buffers.halves;
+  buffers.bf16 = isBf16(score);
+  bool isPacked = buffers.bytes || buffers.bf16;
   buffers.operand = isPacked ? b.getI32Type() : score.isInteger() ? b.getF32Type() : score.type;
-  buffers.sum = score.value && score.isInteger() ? score.value.getType()
-                : buffers.halves                 ? score.type
-                                                 : buffers.operand;
-  buffers.depth = buffers.bytes    ? llvm::divideCeil(score.extent, 4)
-                  : buffers.halves ? llvm::alignTo(score.extent, shape.unit) / 2
-                                   : score.extent;
-  buffers.keyStride = llvm::alignTo(score.extent, buffers.halves ? std::max(shape.lanes, shape.unit) : shape.lanes);
+  buffers.sum = score.value && score.isInteger() ? score.value.getType() : buffers.bf16 ? score.type : buffers.operand;
+  buffers.depth = buffers.bytes  ? llvm::divideCeil(score.extent, 4)
+                  : buffers.bf16 ? llvm::alignTo(score.extent, shape.unit) / 2
+                                 : score.extent;
+  buffers.keyStride = llvm::alignTo(score.extent, buffers.bf16 ? std::max(shape.lanes, shape.unit) : shape.lanes);
   int64_t rows = shape.vectors * shape.lanes;
   buffers.rows = e.scratchFor(buffers.operand, rows * buffers.depth);
-  Type keyType = buffers.bytes ? Type(b.getI8Type()) : buffers.halves ? Type(b.getBF16Type()) : buffers.operand;
+  Type keyType = buffers.bytes ? Type(b.getI8Type()) : buffers.bf16 ? Type(b.getBF16Type()) : buffers.operand;
   buffers.keys = e.scratchFor(keyType, shape.BN * buffers.keyStride);
   buffers.scores = e.scratchFor(buffers.sum, shape.BN * width);
   if (buffers.bytes)
@@ -110,15 +108,15 @@ void BlockedFold::allocateScore(const Score &score) {
 
 void BlockedFold::allocateCarrier(const Accumulator &carrier) {
   CarrierBuffers buffers;
-  buffers.halves = isHalf(carrier);
+  buffers.bf16 = isBf16(carrier);
   int64_t unit = std::max(shape.lanes, shape.RJ), outer = 1;
   for (int64_t extent : ArrayRef<int64_t>(carrier.extents).drop_back())
     outer *= extent;
   buffers.lastPadded = llvm::alignTo(carrier.extents.back(), unit);
   buffers.padded = outer * buffers.lastPadded;
   Builder b(fold.getContext());
-  buffers.keys = e.scratchFor(buffers.halves ? Type(b.getBF16Type()) : carrier.type, shape.BN * buffers.padded);
-  if (buffers.halves)
+  buffers.keys = e.scratchFor(buffers.bf16 ? Type(b.getBF16Type()) : carrier.type, shape.BN * buffers.padded);
+  if (buffers.bf16)
     buffers.packed = e.scratchFor(b.getI32Type(), shape.BN / 2 * buffers.padded);
   buffers.state = e.scratchFor(carrier.type, shape.vectors * shape.lanes * buffers.padded);
   auto length = SymExpr::parse(fold.getExtent())->getConstant();
@@ -133,8 +131,8 @@ void BlockedFold::allocateCarrier(const Accumulator &carrier) {
   if (carrier.operand == operands.size())
     operands.push_back({e.scratchFor(carrier.type, shape.BN * shape.panelWidth()), Value()});
   RowOperands &rows = operands[carrier.operand];
-  (buffers.halves ? rows.halves : rows.floats) = true;
-  if (buffers.halves && !rows.packed)
+  (buffers.bf16 ? rows.bf16 : rows.floats) = true;
+  if (buffers.bf16 && !rows.packed)
     rows.packed = e.scratchFor(b.getI32Type(), shape.BN / 2 * shape.panelWidth());
 }
 
@@ -255,8 +253,7 @@ void BlockedFold::emit() {
     stageRows(k);
   Value one = b.index(1), lastRow = b.sub(b.add(e.tile.base, e.tile.rows), one);
   auto [lower, upper] = e.hull(fold, e.tile.base, lastRow);
-  Value size = e.here().index(shape.BN);
-  Value from = e.here().mul(e.here().b.createOrFold<arith::DivUIOp>(e.loc, lower, size), shape.BN);
+  Value from = e.here().mul(e.here().div(lower, shape.BN), shape.BN);
   e.loop(from, upper, shape.BN, [&, lower = lower, upper = upper](Value base) {
     Build b = e.here();
     first = b.max(base, lower);
@@ -353,7 +350,7 @@ void BlockedFold::emitBody(bool isWhole) {
     count = e.here().index(shape.BN);
   stageKeys();
   Build b = e.here();
-  Value panels = b.b.createOrFold<arith::DivUIOp>(e.loc, vectors, b.index(shape.RI));
+  Value panels = b.div(vectors, shape.RI);
   e.loop(b.index(0), panels, 1, [&](Value number) { emitPanel(number); });
   count = dynamic;
 }

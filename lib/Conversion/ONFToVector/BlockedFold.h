@@ -53,11 +53,11 @@ private:
   /// exact, or packed:
   ///   bytes   four i8 per word. Keys are offset by 128 to be unsigned, as vpdpbusd needs; `bias`
   ///           is −128 · Σ_k row, which cancels the offset.
-  ///   halves  two bf16 per word, zero-padded to whole units. `depth` counts words; `keyStride` and
+  ///   bf16    two bf16 per word, zero-padded to whole units. `depth` counts words; `keyStride` and
   ///           the copies of keys are in bf16.
   struct ScoreBuffers {
     mlir::Type operand, sum; // `sum`: of the scores
-    bool bytes = false, halves = false;
+    bool bytes = false, bf16 = false;
     int64_t depth, keyStride;
     mlir::Value rows, keys, scores, bias;
   };
@@ -67,9 +67,9 @@ private:
   struct KeySource {
     mlir::Value pointer, stride, panel;
   };
-  /// If `halves`, keys are copied as bf16 or read in place, and then packed into words of two.
+  /// If `bf16`, keys are copied as bf16 or read in place, and then packed into words of two.
   struct CarrierBuffers {
-    bool halves = false;
+    bool bf16 = false;
     mlir::Value keys, packed, state, factor;
     mlir::Value rest; // compensation of a sum over blocks; null for others
     int64_t lastPadded, padded;
@@ -77,14 +77,14 @@ private:
   /// The types in a register tile: of a sum, of the word that one multiplication takes, and of the
   /// key elements that addresses count. A word is one element of the sum's type, or an i32 of four
   /// i8 or two bf16.
-  struct Terms {
+  struct TileTypes {
     mlir::Type sum, word, key;
-    static Terms of(mlir::Type type) { return {type, type, type}; }
+    static TileTypes of(mlir::Type type) { return {type, type, type}; }
   };
   /// The row operands of carriers, as elements and packed into words of two bf16.
   struct RowOperands {
     mlir::Value elements, packed;
-    bool halves = false, floats = false; // the forms that carriers read
+    bool bf16 = false, floats = false; // the forms that carriers read
   };
   struct ScalarBuffers {
     mlir::Value state, started; // started is null without refs
@@ -156,22 +156,22 @@ private:
   mlir::Value updateStarted(onf::AccOp acc, Panel &panel, unsigned u, mlir::Value pointer);
   void emitCarrier(unsigned carrier, Panel &panel);
   Values zeros(mlir::Type type);
-  Values microKernel(const Terms &terms, mlir::Value a, mlir::Value aRow, mlir::Value aDepth, mlir::Value b,
+  Values microKernel(const TileTypes &types, mlir::Value a, mlir::Value aRow, mlir::Value aDepth, mlir::Value b,
                      mlir::Value from, mlir::Value to, Values sums);
   mlir::Value addDots(Build b, mlir::Value keys, mlir::Value rows, mlir::Value sum);
   Values integerSums(unsigned score, Panel &panel, mlir::Value keys, mlir::Value rows);
-  Values longSums(const Terms &terms, mlir::Value a, mlir::Value aRow, mlir::Value aDepth, mlir::Value b,
+  Values longSums(const TileTypes &types, mlir::Value a, mlir::Value aRow, mlir::Value aDepth, mlir::Value b,
                   int64_t depth);
   void addToState(unsigned carrier, mlir::Value where, mlir::Value sum, int64_t u);
 
   //===--- Products of bf16 (Bf16Sums.cpp) --------------------------------===//
-  bool isHalf(onf::AccOp acc, mlir::Type type, const Factors &rowFactors, const Factors &keyFactors) const;
-  bool isHalf(const Score &score) const;
-  bool isHalf(const Accumulator &carrier) const;
+  bool isBf16(onf::AccOp acc, mlir::Type type, const Factors &rowFactors, const Factors &keyFactors) const;
+  bool isBf16(const Score &score) const;
+  bool isBf16(const Accumulator &carrier) const;
   bool usesTiles() const;
-  Terms halfTerms();
+  TileTypes bf16Types();
   mlir::Value interleaved(Build b, mlir::Value low, mlir::Value high);
-  void stageRowHalves(unsigned score, mlir::Value base, llvm::function_ref<mlir::Value(mlir::Value)> element);
+  void stageRowBf16(unsigned score, mlir::Value base, llvm::function_ref<mlir::Value(mlir::Value)> element);
   void packOperands(unsigned pass, Panel &panel);
   mlir::Value keyWords(mlir::Value from, mlir::Value stride, mlir::Value word, mlir::Value d);
   void packKeys(unsigned carrier, mlir::Value from, mlir::Value stride);

@@ -33,8 +33,13 @@ struct Build {
   /// ⌈x / y⌉ for x ≥ 0.
   mlir::Value ceilDiv(mlir::Value x, int64_t y) const {
     mlir::Value divisor = index(y);
-    return b.createOrFold<mlir::arith::DivUIOp>(loc, add(x, y - 1), divisor);
+    return div(add(x, y - 1), divisor);
   }
+  /// x / y and x mod y for x ≥ 0.
+  mlir::Value div(mlir::Value x, mlir::Value y) const { return b.createOrFold<mlir::arith::DivUIOp>(loc, x, y); }
+  mlir::Value rem(mlir::Value x, mlir::Value y) const { return b.createOrFold<mlir::arith::RemUIOp>(loc, x, y); }
+  mlir::Value div(mlir::Value x, int64_t y) const { return div(x, index(y)); }
+  mlir::Value rem(mlir::Value x, int64_t y) const { return rem(x, index(y)); }
   mlir::Value cmp(mlir::arith::CmpIPredicate predicate, mlir::Value x, mlir::Value y) const {
     return b.createOrFold<mlir::arith::CmpIOp>(loc, predicate, x, y);
   }
@@ -57,6 +62,13 @@ struct Build {
     if (!x || !y)
       return x ? x : y;
     return b.createOrFold<mlir::arith::OrIOp>(loc, x, y);
+  }
+  /// Returns `ok` and that the reference `now` differs from its singular value. A null `ok` means true.
+  mlir::Value bothRegular(mlir::Value ok, mlir::Value now, mlir::Attribute singular) const {
+    auto value = llvm::dyn_cast<mlir::FloatAttr>(singular);
+    if (!value || value.getValue().isNaN() || value.getType() != mlir::getElementTypeOrSelf(now))
+      return ok;
+    return both(ok, differs(now, constant(now.getType(), value)));
   }
   mlir::Value select(mlir::Value c, mlir::Value x, mlir::Value y) const {
     return b.createOrFold<mlir::arith::SelectOp>(loc, c, x, y);
@@ -137,6 +149,13 @@ inline mlir::Type storageType(mlir::Type element) {
   if (element.isInteger(1) || llvm::isa<mlir::Float8E4M3FNType>(element))
     return mlir::IntegerType::get(element.getContext(), 8);
   return element;
+}
+/// Returns the type in which elements move: the storage type, with 16-bit floats as integers.
+inline mlir::Type movedType(mlir::Type element) {
+  mlir::Type storage = storageType(element);
+  if (llvm::isa<mlir::FloatType>(storage) && storage.getIntOrFloatBitWidth() == 16)
+    return mlir::IntegerType::get(storage.getContext(), 16);
+  return storage;
 }
 inline int64_t storageBytes(mlir::Type element) { return storageType(element).getIntOrFloatBitWidth() / 8; }
 

@@ -251,13 +251,13 @@ static bool runsInBlocks(ForOp nest, std::optional<unsigned> number = std::nullo
   auto copy = cast<ForOp>(b.clone(*nest.getOperation()));
   ForOp loop = number ? *std::next(copy.getBody().getOps<ForOp>().begin(), *number) : ForOp();
   Columns columns = loop ? Columns(copy, loop) : Columns(copy);
-  bool runs = columns.check();
-  if (runs) {
+  bool isBlocked = columns.check();
+  if (isBlocked) {
     columns.rewrite();
-    runs = runInBlocks((loop ? loop : copy).getBody().front(), copy.getBody().getArguments().back());
+    isBlocked = runInBlocks((loop ? loop : copy).getBody().front(), copy.getBody().getArguments().back());
   }
   copy.erase();
-  return runs;
+  return isBlocked;
 }
 
 bool orderColumns(ForOp nest) {
@@ -275,9 +275,9 @@ bool orderColumns(ForOp nest) {
       continue;
     auto copy = cast<ForOp>(b.clone(*nest.getOperation()));
     moveLast(copy, axis);
-    bool runs = runsInBlocks(copy);
+    bool isBlocked = runsInBlocks(copy);
     copy.erase();
-    if (!runs)
+    if (!isBlocked)
       continue;
     moveLast(nest, axis);
     nest->setAttr(kColumnsAttr, b.getI64IntegerAttr(kColumns));

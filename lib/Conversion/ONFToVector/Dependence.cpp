@@ -19,7 +19,7 @@ SmallVector<AccOp> getAccs(FoldOp fold) { return llvm::to_vector(fold.getBody().
 
 Value getYielded(Region &region) { return cast<YieldOp>(region.front().back()).getValues()[0]; }
 
-Terms getTerms(AccOp acc, Value key) {
+SplitTerm splitTerm(AccOp acc, Value key) {
   Value term = getYielded(acc.getValue());
   Operation *op = term.getDefiningOp();
   bool isOfTwo = acc.getMonoid() == Monoid::max   ? isa_and_nonnull<arith::MaximumFOp>(op)

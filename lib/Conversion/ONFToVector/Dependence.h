@@ -37,10 +37,10 @@ mlir::Value getYielded(mlir::Region &region);
 /// Returns the term of a state. A term max(x, c) of a maximum, with c the same for all keys, is
 /// split into `value` x and `bound` c. The result is then max(max x, c) if the fold has a key. An
 /// empty fold must not use c. Minima are treated alike.
-struct Terms {
+struct SplitTerm {
   mlir::Value value, bound; // bound: null if the term is not split
 };
-Terms getTerms(onf::AccOp acc, mlir::Value key);
+SplitTerm splitTerm(onf::AccOp acc, mlir::Value key);
 /// Returns whether the computed operands of the state's product are rounded to a narrower type.
 bool roundsOperands(onf::AccOp acc);
 /// Returns whether a state is a sum of floats that nothing in its fold reads and that is rescaled

@@ -10,7 +10,7 @@ using namespace moa::onf;
 
 void Emitter::scoped(llvm::function_ref<void(Scope &)> body) {
   Scope scope;
-  scope.site = top().site;
+  scope.builder = top().builder;
   stack.push_back(&scope);
   body(scope);
   stack.pop_back();
@@ -26,19 +26,19 @@ void Emitter::outside(unsigned depth, llvm::function_ref<void()> body) {
 /// Opens `block` for code. Code added meanwhile to the enclosing scopes is placed before `op`.
 static Emitter::Values inBlock(Emitter &emitter, Operation *op, Block *block,
                                llvm::function_ref<Emitter::Values(ValueRange)> body) {
-  OpBuilder &outer = emitter.top().site->builder;
+  OpBuilder &outer = *emitter.top().builder;
   outer.setInsertionPoint(op);
-  Site site{OpBuilder::atBlockEnd(block)};
+  OpBuilder inner = OpBuilder::atBlockEnd(block);
   if (!block->empty() && block->back().hasTrait<OpTrait::IsTerminator>())
     block->back().erase();
   Scope scope;
-  scope.site = &site;
+  scope.builder = &inner;
   emitter.stack.push_back(&scope);
-  site.builder.setInsertionPointToEnd(block);
+  inner.setInsertionPointToEnd(block);
   Emitter::Values results = body(block->getArguments());
-  scf::YieldOp::create(site.builder, emitter.loc, results);
+  scf::YieldOp::create(inner, emitter.loc, results);
   emitter.stack.pop_back();
-  emitter.top().site->builder.setInsertionPointAfter(op);
+  outer.setInsertionPointAfter(op);
   return results;
 }
 

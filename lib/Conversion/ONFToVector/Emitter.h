@@ -31,17 +31,6 @@ namespace moa::rows {
 /// Terms of a long sum that are added directly before they enter the compensated sum.
 inline constexpr int64_t kSumBlock = 256;
 
-/// A place where ops are appended: the end of one open block.
-struct Site {
-  mlir::OpBuilder builder;
-};
-
-/// Describes the lanes of an index. They are consecutive if `full` is true or null. Otherwise the
-/// excess lanes repeat the last index.
-struct LaneIndex {
-  mlir::Value full;
-};
-
 /// Storage of a state. In a tile's buffer, element e (flat over the carried axes) of row vector v
 /// is at ((v / panel) · padded + e) · panel·L + (v mod panel) · L. In other buffers it is at e · L,
 /// or at e if the state is uniform.
@@ -57,10 +46,12 @@ struct StateBuffer {
 
 /// The values bound inside one loop or branch.
 struct Scope {
-  Site *site;
+  mlir::OpBuilder *builder; ///< at the end of the open block
   llvm::DenseMap<mlir::Value, mlir::Value> values;
   llvm::DenseMap<mlir::Value, mlir::Value> splats;
-  llvm::MapVector<mlir::Value, LaneIndex> lanes;
+  /// The lane indices. The lanes of one are consecutive if the condition is true or null. Otherwise
+  /// the excess lanes repeat the last index.
+  llvm::MapVector<mlir::Value, mlir::Value> lanes;
   llvm::DenseMap<mlir::Value, StateBuffer> states;
   /// The same in contexts other than the empty one.
   llvm::DenseMap<std::pair<mlir::Value, unsigned>, mlir::Value> conditional;
@@ -120,7 +111,7 @@ public:
       : kernel(kernel), block(block), deps(deps), onDemand(kernel), lanes(lanes) {}
 
   //===--- Scopes, loops and branches (Emitter.cpp) -----------------------===//
-  Build at(unsigned depth) { return {stack[depth]->site->builder, loc}; }
+  Build at(unsigned depth) { return {*stack[depth]->builder, loc}; }
   Build here() { return at(stack.size() - 1); }
   Scope &top() { return *stack.back(); }
   unsigned depth() const { return stack.size() - 1; }
@@ -156,8 +147,8 @@ public:
   bool isUniform(mlir::Value value);
   mlir::Value extent(const SymExpr &expr);
   mlir::Value extent(llvm::StringRef text);
-  /// Binds an index to the lanes base, base + 1, …, clamped to `last`. Computes LaneIndex::full
-  /// unless the lanes are known to be `exact`.
+  /// Binds an index to the lanes base, base + 1, …, clamped to `last`. Computes the condition of
+  /// Scope::lanes unless the lanes are known to be `exact`.
   void bindLanes(Scope &scope, mlir::Value index, mlir::Value base, mlir::Value last, bool exact = false);
   void emitStore(onf::StoreOp store, mlir::Value laneMask);
   mlir::Value convert(Build b, mlir::Value value, mlir::Type element);
@@ -236,7 +227,6 @@ private:
   Emitted evalLoad(onf::LoadOp load);
   Emitted evalAt(onf::AtOp at);
   Emitted evalFold(onf::FoldOp fold, mlir::Value result);
-  Emitted evalExtent(onf::ExtentOp op);
   Emitted remember(mlir::Value key, mlir::Value value, unsigned depth, unsigned context = 0);
   /// Evaluates an operand that is needed only where `condition` equals `holds`.
   Emitted evalWhere(mlir::Value value, Emitted condition, bool holds);

@@ -120,6 +120,8 @@ private:
   Repair repairOf(unsigned k, ValueRange olds, ValueRange news, Value ok);
   void overCarried(AccOp acc, llvm::function_ref<void(Value flat)> body);
   Value advance(AccOp acc, bool row, Value old, const Repair &repair);
+  /// Returns the offset of element `flat` of a state with axes.
+  Value offsetOf(const StateBuffer &buffer, Value flat) { return e.here().mul(flat, buffer.row ? e.lanes : 1); }
   Value match(Value value, bool row) { return row ? e.here().splat(value, e.lanes) : value; }
 
   Emitter &e;
@@ -140,8 +142,8 @@ Emitter::Values FoldEmitter::initialValues() {
     Value identity = e.identityOf(acc, e.typeOf(element, state.row));
     if (state.carried) {
       overCarried(acc, [&, &buffer = buffer](Value flat) {
-        Build b = e.here();
-        e.storeState(b, identity, buffer.pointer, b.mul(flat, state.row ? e.lanes : 1));
+        Value offset = offsetOf(buffer, flat);
+        e.storeState(e.here(), identity, buffer.pointer, offset);
       });
     } else {
       state.state = inits.size();
@@ -186,7 +188,7 @@ void FoldEmitter::stepCarried(unsigned k, const Repair &repair) {
   const StateBuffer &buffer = buffers[k];
   overCarried(accs[k], [&](Value flat) {
     Build b = e.here();
-    Value offset = b.mul(flat, buffer.row ? e.lanes : 1);
+    Value offset = offsetOf(buffer, flat);
     Value old = e.loadState(b, buffer.element, buffer.row, buffer.pointer, offset);
     Value next = advance(accs[k], buffer.row, old, repair);
     e.storeState(e.here(), next, buffer.pointer, offset);
@@ -206,9 +208,7 @@ FoldEmitter::Repair FoldEmitter::repairOf(unsigned k, ValueRange before, ValueRa
     olds.push_back(match(before[states[number].state], state.row));
     news.push_back(match(after[states[number].state], state.row));
     changed = b.either(changed, b.differs(olds.back(), news.back()));
-    auto value = dyn_cast<FloatAttr>(singular);
-    if (value && !value.getValue().isNaN() && value.getType() == getElementTypeOrSelf(news.back()))
-      ok = b.both(ok, b.differs(news.back(), b.constant(news.back().getType(), value)));
+    ok = b.bothRegular(ok, news.back(), singular);
   }
   if (acc.getRefs().empty())
     return {{}, Value(), ok};
@@ -292,7 +292,7 @@ Emitter::Values FoldEmitter::startBlocks(Values inits) {
     state.restBuffer = e.scratchFor(buffer.element, size);
     Value zero = e.here().identity(Monoid::add, e.typeOf(buffer.element, buffer.row));
     overCarried(accs[k], [&](Value flat) {
-      Value offset = e.here().mul(flat, buffer.row ? e.lanes : 1);
+      Value offset = offsetOf(buffer, flat);
       for (Value pointer : {state.sumBuffer, state.restBuffer})
         e.storeState(e.here(), zero, pointer, offset);
     });
@@ -344,7 +344,7 @@ Emitter::Values FoldEmitter::mergeBlock(ValueRange before, ValueRange after) {
     const StateBuffer &buffer = buffers[k];
     overCarried(accs[k], [&](Value flat) {
       Build b = e.here();
-      Value offset = b.mul(flat, buffer.row ? e.lanes : 1);
+      Value offset = offsetOf(buffer, flat);
       auto read = [&](Value pointer) { return e.loadState(b, buffer.element, buffer.row, pointer, offset); };
       Value term = read(buffer.pointer), oldRest = read(state.restBuffer), oldSum = read(state.sumBuffer);
       auto [sum, rest] = addBlock(oldSum, oldRest, term, repair);
@@ -366,7 +366,7 @@ void FoldEmitter::finishBlocks(Values &finals) {
     const StateBuffer &buffer = buffers[k];
     overCarried(accs[k], [&](Value flat) {
       Build b = e.here();
-      Value offset = b.mul(flat, buffer.row ? e.lanes : 1);
+      Value offset = offsetOf(buffer, flat);
       Value sum = e.loadState(b, buffer.element, buffer.row, state.sumBuffer, offset);
       Value rest = e.loadState(b, buffer.element, buffer.row, state.restBuffer, offset);
       e.storeState(b, b.combine(Monoid::add, sum, rest), buffer.pointer, offset);
@@ -392,8 +392,7 @@ Emitter::Values FoldEmitter::run() {
   } else {
     inits = startBlocks(inits);
     Build b = e.here();
-    Value start = b.b.createOrFold<arith::DivUIOp>(e.loc, lower, b.index(kSumBlock));
-    start = b.mul(start, kSumBlock);
+    Value start = b.mul(b.div(lower, kSumBlock), kSumBlock);
     finals = e.loop(start, upper, kSumBlock, inits, [&, lower = lower, upper = upper](Value base, ValueRange args) {
       Build b = e.here();
       Value to = b.min(b.add(base, kSumBlock), upper), from = b.max(base, lower);

@@ -82,21 +82,21 @@ void Emitter::bindLanes(Scope &scope, Value index, Value base, Value last, bool 
   auto type = VectorType::get({lanes}, IndexType::get(kernel.getContext()));
   Value step = vector::StepOp::create(b.b, loc, type);
   Value vector = b.add(b.splat(base, lanes), step);
-  LaneIndex info;
+  Value isFull;
   if (!exact) {
     vector = b.min(vector, b.splat(last, lanes));
-    info.full = b.sle(b.add(base, lanes - 1), last);
+    isFull = b.sle(b.add(base, lanes - 1), last);
   }
   scope.values[index] = vector;
-  scope.lanes[index] = info;
+  scope.lanes[index] = isFull;
 }
 
 /// Uses the innermost lane index that `term` depends on.
 std::optional<int64_t> Emitter::laneFactor(Value term, Value &full) {
   for (Scope *scope : llvm::reverse(stack))
-    for (auto &[index, info] : scope->lanes)
+    for (auto &[index, isFull] : scope->lanes)
       if (deps.on(term, index)) {
-        full = info.full;
+        full = isFull;
         return factorOf(term, index, deps);
       }
   return isRow(term) ? std::nullopt : std::optional<int64_t>(0);
@@ -226,17 +226,10 @@ Value Emitter::consecutive(Build b, const Address &address, Value allowed) {
   return b.both(b.both(condition, address.full), allowed);
 }
 
-/// Returns the type for gathers and scatters: integers in place of 16-bit floats.
-static Type gatherType(Type storage) {
-  if (isa<FloatType>(storage) && storage.getIntOrFloatBitWidth() == 16)
-    return IntegerType::get(storage.getContext(), 16);
-  return storage;
-}
-
 Value Emitter::loadLanes(unsigned depth, Type element, Value pointer, const Address &address, Value allowed,
                          bool mayFault) {
   // Branches that merge 16-bit floats become library calls on some x86 targets, so move integers.
-  Type stored = storageType(element), storage = gatherType(stored);
+  Type stored = storageType(element), storage = movedType(element);
   unsigned align = storageBytes(element);
   Value value;
   outside(depth, [&] {
@@ -331,9 +324,7 @@ Value Emitter::convert(Build b, Value value, Type element) {
     unsigned have = from.getIntOrFloatBitWidth(), want = element.getIntOrFloatBitWidth();
     if (have < want)
       return arith::ExtFOp::create(b.b, loc, to, value);
-    if ((have == 64 && want == 16) || (have != 32 && want == 8))
-      return convert(b, convert(b, value, b.b.getF32Type()), element);
-    if (have == want)
+    if ((have == 64 && want == 16) || (have != 32 && want == 8) || have == want)
       return convert(b, convert(b, value, b.b.getF32Type()), element);
     return arith::TruncFOp::create(b.b, loc, to, value);
   }
@@ -346,7 +337,9 @@ Value Emitter::convert(Build b, Value value, Type element) {
       return arith::ExtUIOp::create(b.b, loc, to, value);
     return arith::ExtSIOp::create(b.b, loc, to, value);
   }
-  fail(kernel, "cannot convert a result to its declared element type");
+  std::string types;
+  llvm::raw_string_ostream(types) << from << " to the element type " << element;
+  fail(kernel, "cannot convert " + types + "; convert the value in the specification");
   return value;
 }
 
@@ -370,7 +363,7 @@ void Emitter::emitStore(StoreOp store, Value laneMask) {
   auto scatter = [&] {
     Build b = here();
     Value address = b.address(storage, pointer, where.perLane.value), bits = value;
-    Type type = rowType(gatherType(storage));
+    Type type = rowType(movedType(element));
     if (type != rowType(storage))
       bits = LLVM::BitcastOp::create(b.b, loc, type, value);
     LLVM::masked_scatter::create(b.b, loc, bits, address, laneMask, b.b.getI32IntegerAttr(align));

@@ -75,9 +75,9 @@ void NestEmitter::countTasks(OpBuilder builder, StringRef suffix, llvm::function
   auto function = createFunction(builder, nest.getLoc(), emitter.kernel.getSymName() + suffix + Twine(number),
                                  {pointer}, {builder.getI64Type()});
   Emitter counting(emitter.kernel, emitter.block, emitter.deps, emitter.lanes);
-  Site site{OpBuilder::atBlockEnd(&function.front())};
+  OpBuilder inFunction = OpBuilder::atBlockEnd(&function.front());
   Scope scope;
-  scope.site = &site;
+  scope.builder = &inFunction;
   counting.loc = nest.getLoc();
   counting.stack.push_back(&scope);
   counting.arguments = function.getArgument(0);
@@ -91,7 +91,7 @@ void NestEmitter::countTasks(OpBuilder builder, StringRef suffix, llvm::function
     count = b.mul(count, b.max(b.ceilDiv(size, tileOf(axis)), zero));
   }
   count = result(counting, count);
-  func::ReturnOp::create(site.builder, nest.getLoc(), counting.here().i64(count));
+  func::ReturnOp::create(inFunction, nest.getLoc(), counting.here().i64(count));
 }
 
 void NestEmitter::emitTasks(OpBuilder builder) {
@@ -100,8 +100,8 @@ void NestEmitter::emitTasks(OpBuilder builder) {
       return numTiles;
     Parts counted = partsOf(counting);
     Build b = counting.here();
-    return merging ? b.select(counted.few, numTiles, b.index(0))
-                   : b.select(counted.few, b.mul(numTiles, counted.count), numTiles);
+    return merging ? b.select(counted.taskPerPart, numTiles, b.index(0))
+                   : b.select(counted.taskPerPart, b.mul(numTiles, counted.count), numTiles);
   });
 }
 
@@ -114,21 +114,21 @@ bool NestEmitter::emit(OpBuilder builder) {
   auto function = createFunction(builder, nest.getLoc(), emitter.kernel.getSymName() + "_nest" + Twine(number),
                                  {pointer, pointer, i64, i64}, {});
   // Values of depth 0 are emitted at the start of the function, before the loop over tasks.
-  Site site{OpBuilder::atBlockEnd(&function.front())};
+  OpBuilder inFunction = OpBuilder::atBlockEnd(&function.front());
   Scope scope;
-  scope.site = &site;
+  scope.builder = &inFunction;
   emitter.stack.push_back(&scope);
   emitter.arguments = function.getArgument(0);
   emitter.scratchPointer = function.getArgument(1);
   Type index = builder.getIndexType();
   auto toIndex = [&](unsigned arg) -> Value {
-    return arith::IndexCastOp::create(site.builder, emitter.loc, index, function.getArgument(arg));
+    return arith::IndexCastOp::create(inFunction, emitter.loc, index, function.getArgument(arg));
   };
   if (split)
     parts = partsOf(emitter);
   Value endTask = toIndex(3), firstTask = toIndex(2);
   emitter.loop(firstTask, endTask, 1, [&](Value taskNumber) { emitTask(taskNumber); });
-  func::ReturnOp::create(site.builder, emitter.loc);
+  func::ReturnOp::create(inFunction, emitter.loc);
   emitter.stack.pop_back();
   return !emitter.failed;
 }
@@ -138,9 +138,9 @@ void NestEmitter::emitTask(Value taskNumber) {
   Value rest = task = taskNumber;
   if (split && !merging) {
     Build b = emitter.here();
-    Value groups = b.select(parts.few, parts.count, b.index(1));
-    group = b.b.createOrFold<arith::RemUIOp>(emitter.loc, rest, groups);
-    rest = b.b.createOrFold<arith::DivUIOp>(emitter.loc, rest, groups);
+    Value numParts = b.select(parts.taskPerPart, parts.count, b.index(1));
+    taskPart = b.rem(rest, numParts);
+    rest = b.div(rest, numParts);
   }
   unsigned first = running && running->axis == 0;
   for (unsigned axis = tiles.size(); axis-- > 0;) {
@@ -150,8 +150,8 @@ void NestEmitter::emitTask(Value taskNumber) {
     Value one = emitter.at(0).index(1);
     Value count = emitter.at(0).max(emitter.at(0).ceilDiv(size, tileOf(axis)), one);
     Build b = emitter.here();
-    digits[axis] = axis == first ? rest : b.b.createOrFold<arith::RemUIOp>(emitter.loc, rest, count);
-    rest = b.b.createOrFold<arith::DivUIOp>(emitter.loc, rest, count);
+    digits[axis] = axis == first ? rest : b.rem(rest, count);
+    rest = b.div(rest, count);
   }
   overFactors(0, digits);
 }

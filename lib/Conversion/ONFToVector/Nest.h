@@ -48,7 +48,7 @@ private:
 
   //===--- Ranges in parts (Split.cpp) ------------------------------------===//
   struct Parts {
-    mlir::Value count, few; // few: one task per part
+    mlir::Value count, taskPerPart; // whether each part is a task, or all parts are one
   };
   onf::FoldOp findSplit();
   void planTotals();
@@ -77,7 +77,7 @@ private:
   llvm::SmallVector<int64_t> offsets;
   int64_t partBytes = 0;
   Parts parts;
-  mlir::Value task, group; // number of the task and, if `few`, of its part
+  mlir::Value task, taskPart; // number of the task and, if it is one part, of that
 };
 
 /// Opens the scope of vector number `v` of the tile and binds its rows.

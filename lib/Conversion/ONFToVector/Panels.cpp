@@ -26,7 +26,7 @@ void BlockedFold::emitPanel(Value number) {
   panel.rows.resize(shape.RI);
   panel.olds.resize(plan.scalars.size());
   for (unsigned u = 0; u != panel.rows.size(); ++u) {
-    panel.rows[u].site = e.top().site;
+    panel.rows[u].builder = e.top().builder;
     withRow(panel, u, [&] {
       Build b = e.here();
       bindRows(e, panel.rows[u], laneIndex, b.add(b.mul(number, shape.RI), u));
@@ -77,21 +77,21 @@ BlockedFold::Values BlockedFold::zeros(Type type) {
 
 /// Emits sums[r][u] + Σ_k a[k·aDepth + r·aRow] · b[k][u] for from ≤ k < to, in RJ × RI registers.
 /// Packed words are multiplied by dot-product instructions.
-BlockedFold::Values BlockedFold::microKernel(const Terms &terms, Value a, Value aRow, Value aDepth, Value b, Value from,
-                                             Value to, Values sums) {
-  Type type = terms.word;
+BlockedFold::Values BlockedFold::microKernel(const TileTypes &types, Value a, Value aRow, Value aDepth, Value b,
+                                             Value from, Value to, Values sums) {
+  Type type = types.word;
   bool isDot = type.isInteger();
-  unsigned align = type.getIntOrFloatBitWidth() / 8, keyAlign = terms.key.getIntOrFloatBitWidth() / 8;
+  unsigned align = type.getIntOrFloatBitWidth() / 8, keyAlign = types.key.getIntOrFloatBitWidth() / 8;
   Type vectorType = e.rowType(type);
   return e.loop(from, to, 1, sums, [&](Value k, ValueRange args) {
     Build at = e.here();
     Value rowPointer = at.address(type, b, at.mul(k, shape.panelWidth()));
-    Value keyPointer = at.address(terms.key, a, at.mul(k, aDepth));
+    Value keyPointer = at.address(types.key, a, at.mul(k, aDepth));
     Values rows, next;
     for (int64_t u = 0; u != shape.RI; ++u)
       rows.push_back(at.load(vectorType, at.address(type, rowPointer, at.index(u * shape.lanes)), align * shape.lanes));
     for (int64_t r = 0; r != shape.RJ; ++r) {
-      Value where = at.address(terms.key, keyPointer, at.mul(aRow, r));
+      Value where = at.address(types.key, keyPointer, at.mul(aRow, r));
       Value scalar = at.splat(at.load(type, where, keyAlign), shape.lanes);
       for (int64_t u = 0; u != shape.RI; ++u) {
         Value sum = args[r * shape.RI + u];
@@ -105,19 +105,19 @@ BlockedFold::Values BlockedFold::microKernel(const Terms &terms, Value a, Value 
 
 /// Emits microKernel for 0 ≤ k < depth words. Long sums are taken in blocks and compensated exactly
 /// like a fold of their own (Fold.cpp), so that a recomputed sum has the same bits.
-BlockedFold::Values BlockedFold::longSums(const Terms &terms, Value a, Value aRow, Value aDepth, Value b,
+BlockedFold::Values BlockedFold::longSums(const TileTypes &types, Value a, Value aRow, Value aDepth, Value b,
                                           int64_t depth) {
-  Type type = terms.sum;
-  int64_t most = terms.word == type ? kSumBlock : kSumBlock / 2;
+  Type type = types.sum;
+  int64_t most = types.word == type ? kSumBlock : kSumBlock / 2;
   Value zero = e.at(0).index(0), end = e.at(0).index(depth);
   if (depth <= most)
-    return microKernel(terms, a, aRow, aDepth, b, zero, end, zeros(type));
+    return microKernel(types, a, aRow, aDepth, b, zero, end, zeros(type));
   size_t numSums = shape.RJ * shape.RI;
   Values inits(2 * numSums, e.here().identity(Monoid::add, e.rowType(type)));
   Values parts = e.loop(zero, end, most, inits, [&](Value base, ValueRange args) {
     Values next(args);
     Value to = e.here().min(e.here().add(base, most), end);
-    Values block = microKernel(terms, a, aRow, aDepth, b, base, to, zeros(type));
+    Values block = microKernel(types, a, aRow, aDepth, b, base, to, zeros(type));
     for (size_t k = 0; k != numSums; ++k)
       std::tie(next[k], next[numSums + k]) = e.here().addCompensated(args[k], args[numSums + k], block[k]);
     return next;
@@ -139,7 +139,7 @@ BlockedFold::Values BlockedFold::integerSums(unsigned number, Panel &panel, Valu
     sums = zeros(buffers.operand);
   Build b = e.here();
   Value depth = b.index(buffers.depth), start = b.index(0), step = b.index(1);
-  sums = microKernel(Terms::of(buffers.operand), keys, scoreKeys[number].stride, step, rows, start, depth, sums);
+  sums = microKernel(TileTypes::of(buffers.operand), keys, scoreKeys[number].stride, step, rows, start, depth, sums);
   if (buffers.bytes && isa<FloatType>(buffers.sum))
     for (Value &sum : sums)
       sum = arith::SIToFPOp::create(e.here().b, e.loc, e.rowType(buffers.sum), sum);
@@ -151,16 +151,16 @@ void BlockedFold::emitScore(unsigned number, Panel &panel) {
   const ScoreBuffers &buffers = scores[number];
   Build b = e.here();
   Value rows = b.address(buffers.operand, buffers.rows, b.mul(panel.number, buffers.depth * shape.panelWidth()));
-  if (buffers.halves && usesTiles())
+  if (buffers.bf16 && usesTiles())
     return tileScore(number, rows);
   e.loop(b.index(0), count, shape.RJ, [&](Value j) {
     Build b = e.here();
     const KeySource &source = scoreKeys[number];
-    Terms terms = buffers.halves ? halfTerms() : Terms::of(buffers.operand);
-    Value keys = b.address(terms.key, source.pointer, b.mul(j, source.stride));
-    Value depth = b.index(buffers.halves ? 2 : 1);
+    TileTypes types = buffers.bf16 ? bf16Types() : TileTypes::of(buffers.operand);
+    Value keys = b.address(types.key, source.pointer, b.mul(j, source.stride));
+    Value depth = b.index(buffers.bf16 ? 2 : 1);
     Values sums = score.isInteger() ? integerSums(number, panel, keys, rows)
-                                    : longSums(terms, keys, source.stride, depth, rows, buffers.depth);
+                                    : longSums(types, keys, source.stride, depth, rows, buffers.depth);
     Value base = e.here().mul(j, shape.panelWidth());
     for (auto [k, sum] : llvm::enumerate(sums))
       store(sum, buffers.scores, e.here().add(base, static_cast<int64_t>(k) * shape.lanes));
@@ -170,26 +170,26 @@ void BlockedFold::emitScore(unsigned number, Panel &panel) {
 void BlockedFold::emitCarrier(unsigned number, Panel &panel) {
   const Accumulator &carrier = plan.accumulators[number];
   const CarrierBuffers &buffers = carriers[number];
-  if (buffers.halves && usesTiles())
+  if (buffers.bf16 && usesTiles())
     return tileCarrier(number, panel);
   Value panelState = e.here().mul(panel.number, buffers.padded * shape.panelWidth());
   Value columns = columnsOf(buffers), firstColumn = e.here().index(0);
   e.loop(firstColumn, columns, shape.RJ, [&](Value d) {
     Build b = e.here();
     const KeySource &source = carrierKeys[number];
-    Value panel = b.b.createOrFold<arith::DivUIOp>(e.loc, d, b.index(shape.RJ));
-    Terms terms = Terms::of(carrier.type);
+    Value panel = b.div(d, shape.RJ);
+    TileTypes types = TileTypes::of(carrier.type);
     Value one = b.index(1), keyRow = one, rows = operands[carrier.operand].elements, depth = count;
-    if (buffers.halves) { // words of two keys
-      terms = halfTerms();
+    if (buffers.bf16) { // words of two keys
+      types = bf16Types();
       keyRow = b.index(2);
       rows = operands[carrier.operand].packed;
       depth = b.ceilDiv(count, 2);
     }
-    Value keys = b.address(terms.key, source.pointer, b.mul(panel, source.panel));
+    Value keys = b.address(types.key, source.pointer, b.mul(panel, source.panel));
     Values inits = zeros(carrier.type);
     Value start = b.index(0);
-    Values sums = microKernel(terms, keys, keyRow, source.stride, rows, start, depth, inits);
+    Values sums = microKernel(types, keys, keyRow, source.stride, rows, start, depth, inits);
     Value base = e.here().add(panelState, e.here().mul(d, shape.panelWidth()));
     for (auto [k, sum] : llvm::enumerate(sums))
       addToState(number, e.here().add(base, static_cast<int64_t>(k) * shape.lanes), sum, k % shape.RI);
@@ -230,9 +230,7 @@ Value BlockedFold::regular(AccOp acc, Panel &panel, unsigned u) {
   Value ok;
   for (auto [ref, singular] : llvm::zip_equal(acc.getRefs(), acc.getSingular())) {
     Value now = panel.news[numberOf(plan, ref)][u];
-    auto value = dyn_cast<FloatAttr>(singular);
-    if (value && !value.getValue().isNaN() && value.getType() == getElementTypeOrSelf(now))
-      ok = b.both(ok, b.differs(now, b.constant(now.getType(), value)));
+    ok = b.bothRegular(ok, now, singular);
   }
   return ok;
 }
@@ -322,7 +320,7 @@ BlockedFold::Values BlockedFold::accumulate(unsigned pass, Panel &panel, unsigne
   // Hoist values that depend only on the row: push the scope of the row directly after the panel's,
   // then a scope for this key and vector.
   Scope scope;
-  scope.site = e.top().site;
+  scope.builder = e.top().builder;
   std::vector<Scope *> inner(e.stack.begin() + panel.depth + 1, e.stack.end());
   e.stack.resize(panel.depth + 1);
   e.stack.push_back(&panel.rows[u]);

@@ -414,8 +414,8 @@ Emitted Emitter::evalAt(AtOp at) {
     Value offset = flat;
     if (state.tiled) {
       Value v = first ? b.index(0) : stack[*rowDepth()]->vectorNumber, p = b.index(state.panel);
-      Value panel = b.b.createOrFold<arith::DivUIOp>(loc, v, p);
-      Value lane = b.mul(b.b.createOrFold<arith::RemUIOp>(loc, v, p), lanes);
+      Value panel = b.div(v, p);
+      Value lane = b.mul(b.rem(v, p), lanes);
       flat = b.add(match(b.mul(panel, state.padded)), flat);
       Value inPanel = match(lane);
       offset = b.add(b.mul(flat, match(b.index(state.panel * lanes))), inPanel);

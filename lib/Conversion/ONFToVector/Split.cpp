@@ -75,8 +75,8 @@ Value NestEmitter::sharedPart(Value partNumber) {
 
 /// Returns the offset of element `flat` of vector `v`.
 static Value offsetOf(Build b, const StateBuffer &buffer, Value v, Value flat, int64_t lanes) {
-  Value panel = b.b.createOrFold<arith::DivUIOp>(b.loc, v, b.index(buffer.panel));
-  Value place = b.b.createOrFold<arith::RemUIOp>(b.loc, v, b.index(buffer.panel));
+  Value panel = b.div(v, buffer.panel);
+  Value place = b.rem(v, buffer.panel);
   Value element = b.add(b.mul(panel, buffer.padded), flat);
   Value inPanel = b.mul(place, lanes);
   return b.add(b.mul(element, buffer.panel * lanes), inPanel);
@@ -263,13 +263,13 @@ void NestEmitter::emitParts() {
   auto [lower, upper] = emitter.hull(split, emitter.tile.base, last);
   int64_t length = split.getLift()->getTile();
   Build b = emitter.here();
-  Value from = b.b.createOrFold<arith::DivUIOp>(emitter.loc, lower, b.index(length));
+  Value from = b.div(lower, length);
   Value to = b.ceilDiv(b.max(upper, b.index(0)), length);
-  from = b.select(parts.few, group, from);
-  to = b.select(parts.few, b.add(group, 1), to);
-  Value base = b.select(parts.few, sharedPart(task), total);
+  from = b.select(parts.taskPerPart, taskPart, from);
+  to = b.select(parts.taskPerPart, b.add(taskPart, 1), to);
+  Value base = b.select(parts.taskPerPart, sharedPart(task), total);
   mergeParts(base, from, to, [&](Value partNumber) { return emitPart(partNumber); });
-  emitter.when(parts.few, [] {}, [&] { finishTile(); });
+  emitter.when(parts.taskPerPart, [] {}, [&] { finishTile(); });
 }
 
 /// Merges the parts that other tasks stored, and finishes the rows.
@@ -288,7 +288,7 @@ void NestEmitter::emitShared(OpBuilder builder) {
     Parts counted = partsOf(counting);
     Build b = counting.here();
     Value none = b.index(0);
-    return b.select(counted.few, b.mul(b.mul(tasks, counted.count), partBytes), none);
+    return b.select(counted.taskPerPart, b.mul(b.mul(tasks, counted.count), partBytes), none);
   });
 }
 

@@ -85,8 +85,8 @@ void BlockedFold::stageRows(unsigned number) {
     bindRows(e, e.top(), laneIndex, v);
     Build b = e.here();
     Value RI = b.index(shape.RI);
-    Value panel = b.b.createOrFold<arith::DivUIOp>(e.loc, v, RI);
-    Value u = b.b.createOrFold<arith::RemUIOp>(e.loc, v, RI);
+    Value panel = b.div(v, RI);
+    Value u = b.rem(v, RI);
     Value inPanel = b.mul(u, shape.lanes);
     Value base = b.add(b.mul(panel, scores[number].depth * shape.panelWidth()), inPanel);
     Value index = score.fold.getBody().getArgument(0);
@@ -101,8 +101,8 @@ void BlockedFold::stageRows(unsigned number) {
     };
     if (scores[number].bytes)
       return stageRowBytes(number, v, base, element);
-    if (scores[number].halves)
-      return stageRowHalves(number, base, element);
+    if (scores[number].bf16)
+      return stageRowBf16(number, base, element);
     e.loop(zero, extent, 1, [&](Value k) {
       Value value = element(k);
       Build b = e.here();
@@ -144,7 +144,7 @@ void BlockedFold::stageScoreKeys(unsigned number) {
   auto zerosFrom = [&](Value j, int64_t from) {
     overRow(j, from, buffers.keyStride, [&](Value) {
       Builder &b = e.here().b;
-      Type type = buffers.bytes ? Type(b.getI8Type()) : buffers.halves ? Type(b.getBF16Type()) : buffers.operand;
+      Type type = buffers.bytes ? Type(b.getI8Type()) : buffers.bf16 ? Type(b.getBF16Type()) : buffers.operand;
       return e.here().constant(e.rowType(type), b.getZeroAttr(type));
     });
   };
@@ -152,7 +152,7 @@ void BlockedFold::stageScoreKeys(unsigned number) {
   // Elements after the row are not read. They only fill up a word or a tile.
   bool isWhole = score.extent % shape.lanes == 0;
   int64_t stop = isWhole ? score.extent : buffers.keyStride;
-  auto asHalves = [&](Value value, Value k) -> Value {
+  auto asBf16 = [&](Value value, Value k) -> Value {
     value = e.convert(e.here(), value, e.here().b.getBF16Type());
     if (isWhole)
       return value;
@@ -168,8 +168,8 @@ void BlockedFold::stageScoreKeys(unsigned number) {
           Value last = e.here().index(score.extent - 1);
           e.bindLanes(e.top(), inner.getBody().getArgument(0), k, last, isWhole);
           Value value = operand(number, score.key);
-          if (buffers.halves)
-            return asHalves(value, k);
+          if (buffers.bf16)
+            return asBf16(value, k);
           if (!buffers.bytes)
             return value;
           Build b = e.here();
@@ -181,7 +181,7 @@ void BlockedFold::stageScoreKeys(unsigned number) {
       },
       zero);
   Build b = e.here();
-  int64_t unit = std::max(shape.RJ, buffers.halves ? shape.unit : 1);
+  int64_t unit = std::max(shape.RJ, buffers.bf16 ? shape.unit : 1);
   Value end = b.mul(b.ceilDiv(count, unit), unit);
   e.loop(count, end, 1, zero);
 }
@@ -191,7 +191,7 @@ void BlockedFold::storePanels(Value vector, Value pointer, Type type, Value d, V
   Build b = e.here();
   Value RJ = b.index(shape.RJ);
   auto where = [&](Value d) {
-    Value inside = b.b.createOrFold<arith::RemUIOp>(e.loc, d, RJ);
+    Value inside = b.rem(d, RJ);
     Value panel = b.mul(b.sub(d, inside), depth);
     return b.add(b.add(panel, b.mul(j, shape.RJ)), inside);
   };
@@ -227,7 +227,7 @@ void BlockedFold::stageCarrierKeys(unsigned number) {
           return nest(axis + 1, next);
         }
         Value vector = value(index);
-        if (!buffers.halves)
+        if (!buffers.bf16)
           return storePanels(vector, buffers.keys, carrier.type, next, j, shape.BN);
         Build at = e.here();
         vector = e.convert(at, vector, at.b.getBF16Type());
@@ -250,7 +250,7 @@ void BlockedFold::stageCarrierKeys(unsigned number) {
         });
       },
       zero);
-  if (buffers.halves) {
+  if (buffers.bf16) {
     Build b = e.here();
     e.loop(count, b.mul(b.ceilDiv(count, shape.unit), shape.unit), 1, zero);
   }
@@ -308,7 +308,7 @@ void BlockedFold::stageKeys() {
     int64_t stride = scores[k].bytes ? scores[k].keyStride / 4 : scores[k].keyStride;
     KeySource copies{scores[k].keys, e.here().index(stride), nullptr};
     Type type = scores[k].operand;
-    if (scores[k].halves) {
+    if (scores[k].bf16) {
       type = e.here().b.getBF16Type();
       if (plan.scores[k].extent % shape.unit != 0) { // words or tiles would be partial
         stageScoreKeys(k);
@@ -324,7 +324,7 @@ void BlockedFold::stageKeys() {
     AccOp acc = carrier.acc;
     KeySource copies{carriers[k].keys, e.here().index(shape.RJ), e.here().index(shape.RJ * shape.BN)};
     auto stage = [&] { stageCarrierKeys(k); };
-    if (carriers[k].halves) {
+    if (carriers[k].bf16) {
       KeySource from{carriers[k].keys, e.here().index(carriers[k].padded), nullptr};
       if (carrier.extents.size() == 1 && carrier.extents[0] == carriers[k].padded)
         from = source(carrier.key, e.here().b.getBF16Type(), acc.getValue().getArgument(0), from,

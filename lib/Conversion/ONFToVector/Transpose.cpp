@@ -33,14 +33,6 @@ Emitter::Values transpose(Build b, Emitter::Values rows) {
   return rows;
 }
 
-/// Returns the type in which elements move: the storage type, with 16-bit floats as integers.
-static Type movedType(Type element) {
-  Type storage = storageType(element);
-  if (isa<FloatType>(storage) && storage.getIntOrFloatBitWidth() == 16)
-    return IntegerType::get(storage.getContext(), 16);
-  return storage;
-}
-
 std::optional<int64_t> factorOf(Value term, Value index, Dependence &deps) {
   if (term == index)
     return 1;
@@ -120,7 +112,7 @@ void Emitter::stageLoad(LoadOp load, Value index, Value first, Value count, Valu
     return singly(zero);
   auto inSquares = [&] {
     Build b = here();
-    Value squares = b.mul(b.b.createOrFold<arith::DivUIOp>(loc, count, b.index(lanes)), lanes);
+    Value squares = b.mul(b.div(count, lanes), lanes);
     Type element = load.getResult().getType(), type = movedType(element);
     loop(zero, squares, lanes, [&](Value s) {
       top().values[index] = here().add(first, s);
@@ -176,7 +168,7 @@ void Emitter::storeAlong(ForOp inner, Value index, Value size, Value laneMask, l
       body();
     });
   };
-  Value zero = here().index(0), unit, full;
+  Value zero = here().index(0), unit;
   for (Operation &op : inner.getBody().front()) {
     auto store = dyn_cast<StoreOp>(op);
     if (isa<ForOp>(op))
@@ -194,7 +186,7 @@ void Emitter::storeAlong(ForOp inner, Value index, Value size, Value laneMask, l
     return singly(zero);
   auto inSquares = [&] {
     Build b = here();
-    Value squares = b.mul(b.b.createOrFold<arith::DivUIOp>(loc, size, b.index(lanes)), lanes);
+    Value squares = b.mul(b.div(size, lanes), lanes);
     loop(zero, squares, lanes, [&](Value first) {
       for (auto store : inner.getBody().front().getOps<StoreOp>())
         storeSquare(store, index, first, scratch(lanes * lanes * 8));

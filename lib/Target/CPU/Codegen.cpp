@@ -158,8 +158,8 @@ static unsigned countInstructions(llvm::Module &module) {
 /// A processor without bf16 instructions has no registers of that type. LLVM then splits a vector
 /// of bf16 and rounds each element by a call of __truncsfbf2, which libgcc has only from version 13
 /// on. Integers are stored unchanged. InstCombine does the same for most accesses, but not at -O0.
-static void accessHalvesAsIntegers(llvm::Module &module) {
-  auto isHalf = [](Type *type) { return type->getScalarType()->isBFloatTy(); };
+static void accessBf16AsIntegers(llvm::Module &module) {
+  auto isBf16 = [](Type *type) { return type->getScalarType()->isBFloatTy(); };
   auto bitsOf = [](Type *type) { return type->getWithNewType(Type::getInt16Ty(type->getContext())); };
   for (Function &function : module)
     for (Instruction &access : make_early_inc_range(instructions(function))) {
@@ -167,12 +167,12 @@ static void accessHalvesAsIntegers(llvm::Module &module) {
       Instruction *made = nullptr;
       if (auto *store = dyn_cast<StoreInst>(&access)) {
         Value *value = store->getValueOperand();
-        if (!isHalf(value->getType()))
+        if (!isBf16(value->getType()))
           continue;
         Value *bits = b.CreateBitCast(value, bitsOf(value->getType()));
         made = b.CreateAlignedStore(bits, store->getPointerOperand(), store->getAlign(), store->isVolatile());
       } else if (auto *load = dyn_cast<LoadInst>(&access)) {
-        if (!isHalf(load->getType()))
+        if (!isBf16(load->getType()))
           continue;
         made = b.CreateAlignedLoad(bitsOf(load->getType()), load->getPointerOperand(), load->getAlign(),
                                    load->isVolatile());
@@ -188,26 +188,26 @@ static void accessHalvesAsIntegers(llvm::Module &module) {
 /// Defines __truncsfbf2, which LLVM calls to round f32 to bf16 on processors without an instruction
 /// for it. Rounds to nearest even, and NaN to a quiet NaN. libgcc has this function only from
 /// version 13 on.
-static void defineRoundingToHalf(llvm::Module &module) {
+static void defineRoundingToBf16(llvm::Module &module) {
   LLVMContext &context = module.getContext();
-  Type *half = Type::getBFloatTy(context);
+  Type *bf16 = Type::getBFloatTy(context);
   if (module.getFunction("__truncsfbf2") || llvm::none_of(module, [&](Function &function) {
         return llvm::any_of(instructions(function),
-                            [&](Instruction &op) { return op.getType()->getScalarType() == half; });
+                            [&](Instruction &op) { return op.getType()->getScalarType() == bf16; });
       }))
     return;
-  auto *function = Function::Create(FunctionType::get(half, {Type::getFloatTy(context)}, false),
+  auto *function = Function::Create(FunctionType::get(bf16, {Type::getFloatTy(context)}, false),
                                     GlobalValue::LinkOnceODRLinkage, "__truncsfbf2", module);
   function->setVisibility(GlobalValue::HiddenVisibility);
   function->setDoesNotThrow();
   IRBuilder<> b(BasicBlock::Create(context, "", function));
   Value *x = function->getArg(0), *bits = b.CreateBitCast(x, b.getInt32Ty());
   Value *high = b.CreateLShr(bits, 16);
-  Value *half_unit = b.CreateAdd(b.CreateAnd(high, 1), b.getInt32(0x7fff));
-  Value *rounded = b.CreateLShr(b.CreateAdd(bits, half_unit), 16);
+  Value *halfUnit = b.CreateAdd(b.CreateAnd(high, 1), b.getInt32(0x7fff));
+  Value *rounded = b.CreateLShr(b.CreateAdd(bits, halfUnit), 16);
   Value *quiet = b.CreateOr(high, 0x40);
   Value *result = b.CreateSelect(b.CreateFCmpUNO(x, x), quiet, rounded);
-  b.CreateRet(b.CreateBitCast(b.CreateTrunc(result, b.getInt16Ty()), half));
+  b.CreateRet(b.CreateBitCast(b.CreateTrunc(result, b.getInt16Ty()), bf16));
 }
 
 void optimise(llvm::Module &module, TargetMachine &machine, unsigned optimization) {
@@ -231,13 +231,13 @@ void optimise(llvm::Module &module, TargetMachine &machine, unsigned optimizatio
   OptimizationLevel level = levels[optimization];
   ModulePassManager passes =
       optimization == 0 ? builder.buildO0DefaultPipeline(level) : builder.buildPerModuleDefaultPipeline(level);
-  accessHalvesAsIntegers(module);
+  accessBf16AsIntegers(module);
   // Folds adjacent casts between bf16 and its bits.
   if (optimization == 0)
     passes.addPass(createModuleToFunctionPassAdaptor(InstSimplifyPass()));
   passes.run(module, modules);
   if (!machine.getMCSubtargetInfo()->checkFeatures("+avx512bf16"))
-    defineRoundingToHalf(module);
+    defineRoundingToBf16(module);
 }
 
 Expected<SmallVector<char, 0>> emitObject(llvm::Module &module, TargetMachine &machine) {

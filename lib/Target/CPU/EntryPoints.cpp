@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Target/CPU/EntryPoints.h"
-#include "lib/Target/CNames.h"
 #include "lib/Target/CPU/Runtime/Runtime.h"
+#include "lib/Target/CText.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/bit.h"
@@ -351,14 +351,7 @@ private:
   /// arguments in the arrays `tensors` and `scalars`.
   void begin(const std::string &name, Type *result, ArrayRef<Type *> types) {
     std::vector<Type *> all;
-    std::vector<const Parameter *> order;
-    for (bool outputs : {false, true}) {
-      for (const Parameter *array : signature.getArrays())
-        if (array->isOutput == outputs)
-          order.push_back(array);
-      if (!outputs)
-        llvm::append_range(order, signature.getScalars());
-    }
+    std::vector<const Parameter *> order = signature.getCallingOrder();
     for (const Parameter *parameter : order)
       all.push_back(parameter->isScalar() ? getScalarType(parameter->type) : pointer);
     llvm::append_range(all, types);

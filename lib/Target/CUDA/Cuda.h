@@ -24,6 +24,9 @@ class Names {
 public:
   explicit Names(device::ProgramOp program);
   const std::string &of(unsigned argument) const { return arguments[argument]; }
+  const std::string &of(mlir::Value argument) const {
+    return of(mlir::cast<mlir::BlockArgument>(argument).getArgNumber());
+  }
   const std::string &of(const std::string &symbol) const { return symbols.at(symbol); }
   bool isTaken(llvm::StringRef name) const { return taken.count(name.str()); }
   /// Prints an expression such as `M - N + 1`, with floored division and remainder.

@@ -61,6 +61,15 @@ std::string printConstant(Attribute value) {
   return std::to_string(number) + (large ? "ll" : "");
 }
 
+std::string printDigit(const std::string &name, int64_t count, int64_t stride, int64_t size, int64_t weight) {
+  std::string text = name;
+  if (stride != 1)
+    text += " / " + std::to_string(stride);
+  if (stride * size != count)
+    text += " % " + std::to_string(size);
+  return weight == 1 ? text : text + " * " + std::to_string(weight);
+}
+
 namespace {
 struct OperationPrinter {
   Operation *op;

@@ -35,6 +35,9 @@ struct Expr {
 
 std::string printConstant(mlir::Attribute value);
 
+/// Prints one digit of `name`, which has `count` values, times a weight.
+std::string printDigit(const std::string &name, int64_t count, int64_t stride, int64_t size, int64_t weight);
+
 /// Returns whether a value may reach an operand of CUDA's math library, unchanged or negated.
 bool entersLibrary(mlir::Value value);
 

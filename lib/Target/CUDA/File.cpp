@@ -94,7 +94,7 @@ static std::string describeAnyTiles(llvm::StringRef text) {
 }
 
 /// Returns whether a text contains a call as whole words. The empty call is in every text.
-static bool names(llvm::StringRef text, llvm::StringRef call) {
+static bool containsCall(llvm::StringRef text, llvm::StringRef call) {
   auto isPart = [](char c) { return llvm::isAlnum(c) || c == '_'; };
   auto isWithin = [&](size_t at) { return at > 0 && at < text.size() && isPart(text[at - 1]) && isPart(text[at]); };
   for (size_t at = text.find(call); at != llvm::StringRef::npos; at = text.find(call, at + 1))
@@ -107,11 +107,12 @@ static bool names(llvm::StringRef text, llvm::StringRef call) {
 static std::string printHostFunctions(const std::string &callers, bool ofOthers) {
   std::string text;
   for (const HostFunction &function : llvm::reverse(kHostFunctions)) {
-    std::string call = function.name;
+    llvm::StringRef names = function.name;
     llvm::SmallVector<llvm::StringRef, 2> calls;
-    llvm::StringRef(call).split(calls, ' ');
-    if (llvm::any_of(calls, [&](llvm::StringRef one) { return names(text, one.str()) || names(callers, one.str()); }))
-      text = (ofOthers && call == "describe_tiles" ? describeAnyTiles(function.text) : function.text) + text;
+    names.split(calls, ' ');
+    if (llvm::any_of(calls,
+                     [&](llvm::StringRef call) { return containsCall(text, call) || containsCall(callers, call); }))
+      text = (ofOthers && names == "describe_tiles" ? describeAnyTiles(function.text) : function.text) + text;
   }
   return text;
 }

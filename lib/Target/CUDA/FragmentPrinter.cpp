@@ -4,6 +4,7 @@
 // bytes. A map is a loop over the registers, which adjacent maps share. A reduction is one call.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/Device/IR/LayoutMaps.h"
 #include "dialects/MoA/IR/Monoid.h"
 #include "lib/Target/CUDA/KernelPrinter.h"
 #include "lib/Target/CUDA/TileHelpers.h"
@@ -206,15 +207,9 @@ static std::string threadPart(LayoutAttr layout, unsigned axis) {
   for (const LayoutAttr::Digit &digit : layout.getDigits(axis)) {
     if (digit.place == Place::register_)
       continue;
-    std::string term = digit.place == Place::warp ? "warp" : "lane";
-    int64_t count = digit.place == Place::warp ? 4 : 32;
-    if (digit.stride != 1)
-      term += " / " + std::to_string(digit.stride);
-    if (digit.stride * digit.size != count)
-      term += " % " + std::to_string(digit.size);
-    if (digit.weight != 1)
-      term += " * " + std::to_string(digit.weight);
-    text += (text.empty() ? "" : " + ") + term;
+    bool isWarp = digit.place == Place::warp;
+    text += (text.empty() ? "" : " + ") + printDigit(isWarp ? "warp" : "lane", isWarp ? device::kWarps : device::kLanes,
+                                                     digit.stride, digit.size, digit.weight);
   }
   return text;
 }
@@ -229,14 +224,7 @@ static std::string registerPart(LayoutAttr layout, unsigned axis, bool weights =
     if (digit.place == Place::register_ && digit.size > 1)
       digits.push_back(digit);
   for (const LayoutAttr::Digit &digit : llvm::reverse(digits)) {
-    std::string term = "e";
-    if (digit.stride != 1)
-      term += " / " + std::to_string(digit.stride);
-    if (digit.stride * digit.size != count)
-      term += " % " + std::to_string(digit.size);
-    int64_t weight = weights ? digit.weight : slice;
-    if (weight != 1)
-      term += " * " + std::to_string(weight);
+    std::string term = printDigit("e", count, digit.stride, digit.size, weights ? digit.weight : slice);
     slice *= digit.size;
     text = text.empty() ? term : term + " + " + text;
   }
@@ -440,8 +428,8 @@ void KernelPrinter::printPair(device::StoreOp store) {
   std::string first = value(argument).text, name = value(map.getInputs()[argument.getArgNumber()]).text;
   std::string e = llvm::StringRef(first).drop_front(name.size() + 1).drop_back().str();
   helpers.insert("store_pair");
-  write("store_pair(" + names.of(cast<BlockArgument>(store.getArray()).getArgNumber()) + " + " +
-        value(store.getOffset()).at(Expr::sum + 1) + ", " + first + ", " + name + "[" + e + " + 1]);");
+  write("store_pair(" + names.of(store.getArray()) + " + " + value(store.getOffset()).at(Expr::sum + 1) + ", " + first +
+        ", " + name + "[" + e + " + 1]);");
 }
 
 /// Returns whether a text is one operand, such as `factor[row_register(e)]`.

@@ -4,6 +4,7 @@
 // The code is straight-line, over small functions that all kernels share.
 //
 //===----------------------------------------------------------------------===//
+#include "lib/Target/CText.h"
 #include "lib/Target/CUDA/Cuda.h"
 #include "lib/Target/CUDA/HostText.h"
 #include "llvm/ADT/STLExtras.h"
@@ -12,15 +13,6 @@
 
 namespace moa::cuda {
 namespace {
-
-std::string quoted(llvm::StringRef text) {
-  std::string result;
-  llvm::raw_string_ostream os(result);
-  os << '"';
-  llvm::printEscapedString(text, os);
-  os << '"';
-  return result;
-}
 
 class HostPrinter {
 public:
@@ -69,14 +61,8 @@ private:
   /// Returns the parameters of an entry point, in calling order.
   std::vector<std::string> parameters() const {
     std::vector<std::string> list;
-    for (const Parameter *array : signature.getArrays())
-      if (!array->isOutput)
-        list.push_back("const DLTensor *" + nameOf(*array));
-    for (const Parameter *scalar : signature.getScalars())
-      list.push_back(getScalarCType(scalar->type).str() + " " + nameOf(*scalar));
-    for (const Parameter *array : signature.getArrays())
-      if (array->isOutput)
-        list.push_back("const DLTensor *" + nameOf(*array));
+    for (const Parameter *parameter : signature.getCallingOrder())
+      list.push_back(declareParameter(*parameter, nameOf(*parameter)));
     return list;
   }
   std::string arrayList() const {
@@ -98,22 +84,22 @@ private:
     std::vector<std::string> list = {"const DLTensor *const (&given)[" + std::to_string(signature.getArrays().size()) +
                                      "]"};
     for (const Parameter *scalar : signature.getScalars())
-      list.push_back(getScalarCType(scalar->type).str() + " " + nameOf(*scalar));
+      list.push_back(declareParameter(*scalar, nameOf(*scalar)));
     for (const char *more : {"Message &&m", "void **stream = nullptr"})
       list.push_back(more);
     if (!workspace.empty())
       for (const char *more : {"char *workspace = nullptr", "size_t bytes = 0", "int64_t *needed = nullptr"})
         list.push_back(more);
-    if (hasShown())
+    if (signature.hasInputDependentTolerance())
       list.push_back("bool reads = false");
     os << "// Checks the arguments of a call, then launches it if a stream is given"
-       << (!hasShown() ? "." : ", or computes and reads bounds on its errors.")
+       << (!signature.hasInputDependentTolerance() ? "." : ", or computes and reads bounds on its errors.")
        << (workspace.empty() ? " Needs no workspace.\n" : "\n");
     printFunction("static int32_t", signature.name + "_call", list);
     os << "  if (m.size) *m.text = 0;\n";
     std::vector<std::string> rows;
     for (const Parameter *array : signature.getArrays())
-      rows.push_back("{" + quoted(array->name) + ", " + quoted(array->getTypeText()) + ", " +
+      rows.push_back("{" + quote(array->name) + ", " + quote(array->getTypeText()) + ", " +
                      std::to_string(array->getRank()) + ", " + std::to_string(getDLPackCode(array->type)) + ", " +
                      std::to_string(getBits(array->type) / 8) + ", " + (array->isOutput ? "true" : "false") + "}");
     os << "  Array arrays[] = {\n      " << joinRows(rows, ", ", 6, "};\n");
@@ -126,7 +112,7 @@ private:
     std::set<std::string> described;
     for (const KernelText &kernel : kernels)
       for (const gpu::TensorMap &map : kernel.launch.parameters.maps)
-        if (!findWorkspace(map.array) && described.insert(names.of(map.array)).second)
+        if (!gpu::findArray(workspace, map.array) && described.insert(names.of(map.array)).second)
           checks.push_back("check_tiles(m, " + names.of(map.array) + ")");
     returnUnless(checks);
     if (!workspace.empty()) {
@@ -140,14 +126,14 @@ private:
     if (kernels.size() > 1)
       os << "  int latest = -1; // launch of this call\n";
     printConditions();
-    if (hasShown()) {
+    if (signature.hasInputDependentTolerance()) {
       os << "  if (reads) {\n";
-      printLaunches(/*telling=*/true);
+      printLaunches(/*forReport=*/true);
       os << "    if (cudaPeekAtLastError() != cudaSuccess) return MOA_LAUNCH;\n";
       printBounds();
       os << "    return m.code;\n  }\n";
     }
-    printLaunches(/*telling=*/false);
+    printLaunches(/*forReport=*/false);
     std::string shown;
     for (const ShownLater *never : signature.getNeverShown()) {
       const std::string &name = names.of(never->parameter);
@@ -160,18 +146,15 @@ private:
        << "MOA_OK" << (shown.empty() ? "" : " : MOA_NOT_SHOWN") << ";\n}\n\n";
   }
 
-  /// Returns whether some tolerance depends on the inputs.
-  bool hasShown() const { return signature.getNeverShown().size() < signature.shownLater.size(); }
   /// Prints the comparisons of computed error bounds with the tolerances.
   void printBounds() {
     for (const ShownLater &shown : signature.shownLater) {
-      std::string result = names.of(shown.parameter) + ", " + quoted(shown.within.str()) + ", ";
+      std::string result = names.of(shown.parameter) + ", " + quote(shown.within.str()) + ", ";
       if (shown.bounds.empty()) {
-        line("    not_shown(m, " + result + quoted(shown.why) + ");", 8);
+        line("    not_shown(m, " + result + quote(shown.why) + ");", 8);
         continue;
       }
-      const gpu::WorkspaceArray &bounds =
-          *llvm::find_if(workspace, [&](const gpu::WorkspaceArray &a) { return a.name == shown.bounds; });
+      const gpu::WorkspaceArray &bounds = gpu::getArray(workspace, shown.bounds);
       std::vector<std::string> counts, axes;
       for (const SymExpr &extent : bounds.extents) {
         std::string value = argument(extent);
@@ -179,15 +162,15 @@ private:
         axes.push_back(getReadable(extent.str()));
       }
       line("    check_bounds(m, *stream, " + result + getNumberText(shown.within.epsilon) + ", " +
-               argument(bounds.number) + ", " + quoted(llvm::join(axes, ", ")) + ", {" + llvm::join(counts, ", ") +
+               argument(bounds.number) + ", " + quote(llvm::join(axes, ", ")) + ", {" + llvm::join(counts, ", ") +
                "});",
            8);
     }
   }
   /// Prints the launches that compute error bounds, or all others.
-  void printLaunches(bool telling) {
+  void printLaunches(bool forReport) {
     for (const KernelText &kernel : kernels) {
-      if (kernel.launch.isReportOnly != telling)
+      if (kernel.launch.isReportOnly != forReport)
         continue;
       os << (kernels.size() > 1 ? "  {\n" : "");
       printLaunch(kernel);
@@ -208,8 +191,8 @@ private:
         continue;
       }
       others += (others.empty() ? "" : ", ") + name;
-      checks.push_back("bind_symbol(m, &" + name + ", " + quoted(binding.name) + ", " +
-                       quoted(getReadable(binding.value.str())) + ", " + extent + ")");
+      checks.push_back("bind_symbol(m, &" + name + ", " + quote(binding.name) + ", " +
+                       quote(getReadable(binding.value.str())) + ", " + extent + ")");
     }
     if (!plain.empty())
       line("  [[maybe_unused]] const int64_t " + plain + ";");
@@ -225,7 +208,7 @@ private:
       for (auto [axis, extent] : llvm::enumerate(array->extents)) {
         auto bound = extents.find(field(getShapeSymbol(array->name, axis)));
         if (bound == extents.end() || bound->second != extent.str())
-          rows.push_back("{" + nameOf(*array) + ", " + std::to_string(axis) + ", " + quoted(getReadable(extent.str())) +
+          rows.push_back("{" + nameOf(*array) + ", " + std::to_string(axis) + ", " + quote(getReadable(extent.str())) +
                          ", " + argument(extent) + "}");
       }
     if (!rows.empty())
@@ -236,7 +219,7 @@ private:
                                             "less_equal", "greater",      "greater_equal"};
     for (const Constraint &constraint : signature.constraints)
       checks.push_back("check_constraint<std::" + std::string(relations[constraint.relation]) + "<>>(m, " +
-                       quoted(constraint.text) + ", " + argument(constraint.lhs) + ", " + argument(constraint.rhs) +
+                       quote(constraint.text) + ", " + argument(constraint.lhs) + ", " + argument(constraint.rhs) +
                        ")");
   }
 
@@ -266,13 +249,9 @@ private:
     line(head + llvm::join(list, ", ") + ") {", 4);
   }
 
-  const gpu::WorkspaceArray *findWorkspace(unsigned number) const {
-    auto found = llvm::find_if(workspace, [&](const gpu::WorkspaceArray &a) { return a.number == number; });
-    return found == workspace.end() ? nullptr : &*found;
-  }
   /// Prints the bytes of the workspace, and its offsets if they are known only at run time.
   void printSize() {
-    if (!gpu::hasRuntimePlaces(workspace))
+    if (!gpu::hasRuntimeOffsets(workspace))
       return line("  const Checked size = " + argument(gpu::getWorkspaceBytes(workspace)) + ";");
     std::vector<std::string> list;
     for (const gpu::WorkspaceArray &array : workspace)
@@ -293,7 +272,7 @@ private:
       shape.push_back(extent.getConstant() ? extent.str() : "(" + expression(extent) + ").value");
     const std::string &name = names.of(array.number);
     line("    int64_t " + name + "_shape[] = {" + llvm::join(shape, ", ") + "};", 8);
-    line("    const Array " + name + " = in_workspace(" + quoted(array.name) + ", " + std::to_string(shape.size()) +
+    line("    const Array " + name + " = in_workspace(" + quote(array.name) + ", " + std::to_string(shape.size()) +
              ", " + (array.element.isBF16() ? "4" : "2") + ", " +
              std::to_string(array.element.getIntOrFloatBitWidth() / 8) + ", (char *)" + argument(array.number) + ", " +
              name + "_shape);",
@@ -301,15 +280,14 @@ private:
   }
 
   std::string argument(unsigned number) const {
-    for (const gpu::WorkspaceArray &array : workspace)
-      if (array.number == number) {
-        std::string place = "workspace";
-        if (auto offset = array.offset.getConstant())
-          place = *offset ? "(workspace + " + std::to_string(*offset) + ")" : place;
-        else
-          place = "(workspace + places[" + std::to_string(&array - workspace.data()) + "])";
-        return "(" + getStorageType(array.element).str() + " *)" + place;
-      }
+    if (const gpu::WorkspaceArray *array = gpu::findArray(workspace, number)) {
+      std::string address = "workspace";
+      if (auto offset = array->offset.getConstant())
+        address = *offset ? "(workspace + " + std::to_string(*offset) + ")" : address;
+      else
+        address = "(workspace + places[" + std::to_string(array - workspace.data()) + "])";
+      return "(" + getStorageType(array->element).str() + " *)" + address;
+    }
     const Parameter &parameter = signature.parameters[number];
     std::string name = names.of(number);
     if (!parameter.isScalar()) {
@@ -358,11 +336,11 @@ private:
       line(described + ";", 8);
     std::set<unsigned> placed;
     for (const gpu::TensorMap &map : kernel.launch.parameters.maps)
-      if (const gpu::WorkspaceArray *array = findWorkspace(map.array))
+      if (const gpu::WorkspaceArray *array = gpu::findArray(workspace, map.array))
         if (placed.insert(map.array).second)
           printPlaced(*array);
     for (const gpu::TensorMap &map : kernel.launch.parameters.maps) {
-      std::string step = map.hasSteps() ? ", " + quoted(getReadable(map.step.str())) + ", " + argument(map.step) : "";
+      std::string step = map.hasSteps() ? ", " + quote(getReadable(map.step.str())) + ", " + argument(map.step) : "";
       maps.push_back((map.hasSteps() ? "describe_steps(m, &" : "describe_tiles(m, &") + map.name + ", " +
                      names.of(map.array) + ", " + std::to_string(map.rowAxis) + ", " + std::to_string(map.rows) + step +
                      ")");
@@ -387,14 +365,14 @@ private:
       grid += " < " + std::to_string(*most) + " ? blocks.value : " + std::to_string(*most);
     if (kernels.size() > 1)
       line("    launch_kernel(" + kernel.launch.name + ", latest, " + std::to_string(kernel.launch.number) + ", " +
-               std::to_string(kernel.launch.getLeastBefore()) + ", " + grid + ", " + size + ", *stream" +
+               std::to_string(kernel.launch.getFirstOverlapped()) + ", " + grid + ", " + size + ", *stream" +
                (list.empty() ? "" : ", ") + list + ");",
            8);
     else
       line("    " + kernel.launch.name + "<<<unsigned(blocks.value), " + size + ", cudaStream_t(*stream)>>>(" + list +
                ");",
            8);
-    os << "  }" << (kernel.launch.isCountedOn ? " else latest = -1; // later launches rely on its wait" : "") << "\n";
+    os << "  }" << (kernel.launch.isReliedOn ? " else latest = -1; // later launches rely on its wait" : "") << "\n";
   }
   void printEntry(const char *result, const char *suffix, std::vector<std::string> more, const std::string &call,
                   const std::string &before = "") {
@@ -424,7 +402,7 @@ private:
                  "int64_t needed = 0; const int32_t code = " + call + ", {}, nullptr, nullptr, 0, &needed);");
     }
     printEntry("int32_t", "_check", {"char *message", "size_t n"}, call + ", {message, message ? n : 0})");
-    if (hasShown())
+    if (signature.hasInputDependentTolerance())
       printEntry("int32_t", "_shown", {"void *workspace", "size_t bytes", "void *stream", "char *message", "size_t n"},
                  call + ", {message, message ? n : 0}, &stream, (char *)workspace, bytes, nullptr, true)",
                  "if (message && n) *message = 0;");

@@ -214,7 +214,7 @@ Expr KernelPrinter::value(Value v) {
   if (auto constant = v.getDefiningOp<arith::ConstantOp>())
     return {constantText(constant), Expr::unary};
   if (auto scalar = v.getDefiningOp<device::ScalarOp>()) {
-    const std::string &name = names.of(cast<BlockArgument>(scalar.getArray()).getArgNumber());
+    const std::string &name = names.of(scalar.getArray());
     addParameter({{}, "", name, getValueType(v.getType()).str() + " " + name});
     return {name};
   }
@@ -300,7 +300,7 @@ void KernelPrinter::printFrom(Operation *op) {
   for (; op; op = getNext(op)) {
     if (isWrittenInPlace(*op, storage) || isa<scf::YieldOp, device::YieldOp>(op))
       continue;
-    if (launch.isOfBlock(op) && turn.empty()) // printed by the roles, once per tile
+    if (launch.isPerBlock(op) && blockParity.empty()) // printed by the roles, once per block
       continue;
     if (std::optional<Call> call = findCall(op))
       op = printCall(*call);
@@ -314,8 +314,6 @@ void KernelPrinter::printFrom(Operation *op) {
       printStatement(*op);
   }
 }
-
-static unsigned getNumber(Value array) { return cast<BlockArgument>(array).getArgNumber(); }
 
 void KernelPrinter::printStatement(Operation &op) {
   llvm::TypeSwitch<Operation *>(&op)
@@ -331,10 +329,9 @@ void KernelPrinter::printStatement(Operation &op) {
         std::string text = access(load.getArray(), load.getOffset());
         // Results of earlier launches are constant here. Tell the compiler, so that these loads
         // need not wait for other memory accesses.
-        unsigned number = cast<BlockArgument>(load.getArray()).getArgNumber();
-        if (launch.sharedBytes && launch.awaits(number)) {
+        if (launch.sharedBytes && launch.awaits(cast<BlockArgument>(load.getArray()).getArgNumber())) {
           helpers.insert("read_awaited");
-          text = "read_awaited(" + names.of(number) + ", " + value(load.getOffset()).text + ")";
+          text = "read_awaited(" + names.of(load.getArray()) + ", " + value(load.getOffset()).text + ")";
         }
         bool truth = load.getResult().getType().isInteger(1);
         define(op, truth ? Expr{text + " != 0", Expr::equality} : Expr{text});
@@ -346,20 +343,18 @@ void KernelPrinter::printStatement(Operation &op) {
       })
       .Case<device::SignalOp>([&](auto signal) {
         helpers.insert("signal");
-        write("signal(" + names.of(getNumber(signal.getArray())) + " + " + value(signal.getOffset()).at(Expr::sum + 1) +
-              ");");
+        write("signal(" + names.of(signal.getArray()) + " + " + value(signal.getOffset()).at(Expr::sum + 1) + ");");
       })
       .Case<device::SignalsOp>([&](auto signals) {
         helpers.insert("signals");
         define(op,
-               {"signals(" + names.of(getNumber(signals.getArray())) + " + " +
-                value(signals.getOffset()).at(Expr::sum + 1) + ")"},
+               {"signals(" + names.of(signals.getArray()) + " + " + value(signals.getOffset()).at(Expr::sum + 1) + ")"},
                /*mayInline=*/false);
       })
       .Case<device::StagesOp>([&](auto stages) { printStages(stages); })
       .Case<device::RaiseOp>([&](auto raise) {
         helpers.insert("raise_flag");
-        write("raise_flag(" + names.of(getNumber(raise.getArray())) + ");");
+        write("raise_flag(" + names.of(raise.getArray()) + ");");
       })
       .Case<device::ExitIfOp>([&](auto exit) { write("if (" + value(exit.getCondition()).text + ") return;"); })
       .Case<device::LoadRunOp>([&](auto load) {
@@ -441,15 +436,13 @@ void KernelPrinter::printScalar(Operation &op) {
 }
 
 std::string KernelPrinter::access(Value array, Value offset) {
-  unsigned number = cast<BlockArgument>(array).getArgNumber();
-  return names.of(number) + "[" + value(offset).text + "]";
+  return names.of(array) + "[" + value(offset).text + "]";
 }
 
 /// Returns the start, the stride and the number of valid elements of a run.
 template <typename OpT> std::string KernelPrinter::runAt(OpT op) {
-  unsigned number = cast<BlockArgument>(op.getArray()).getArgNumber();
   std::string stride = op.getAligned() ? "" : value(op.getStride()).text + ", ";
-  return names.of(number) + " + " + value(op.getOffset()).at(Expr::sum + 1) + ", " + stride +
+  return names.of(op.getArray()) + " + " + value(op.getOffset()).at(Expr::sum + 1) + ", " + stride +
          value(op.getCount()).text + ")";
 }
 
@@ -482,7 +475,7 @@ void KernelPrinter::assign(ValueRange targets, ValueRange sources) {
     bool isVariable = llvm::is_contained(changed, expr.text) && expr.text != changed[k];
     bool isConstant = source.getDefiningOp<arith::ConstantOp>() || values.count(source);
     if (isVariable || !isConstant) {
-      if (isa<device::FragmentType>(source.getType())) {
+      if (isFragment(source)) {
         std::string name = fresh("saved");
         declareRegisters(source, name);
         copyFragment(name, expr.text);
@@ -499,7 +492,7 @@ void KernelPrinter::assign(ValueRange targets, ValueRange sources) {
     if (texts[k] != changed[k]) {
       if (texts[k].empty())
         copyFragment(changed[k], sources[k]);
-      else if (isa<device::FragmentType>(targets[k].getType()))
+      else if (isFragment(targets[k]))
         copyFragment(changed[k], texts[k]);
       else
         write(changed[k] + " = " + texts[k] + ";");
@@ -511,7 +504,7 @@ void KernelPrinter::printIf(scf::IfOp branch) {
     writeComment("Stream-K: two blocks share the tiles of these rows. The first stores its partial states in the "
                  "workspace; the second merges them, or computes all tiles if they are not there yet.");
   for (Value result : branch.getResults())
-    if (!values.count(result) && isa<device::FragmentType>(result.getType())) {
+    if (!values.count(result) && isFragment(result)) {
       declareFragment(result, "result");
     } else if (!values.count(result)) {
       std::string name = fresh(wishFor(result, "result"));
@@ -544,8 +537,8 @@ void KernelPrinter::printIf(scf::IfOp branch) {
 /// Prints the stages of a persistent kernel, one after the other.
 void KernelPrinter::printStages(device::StagesOp op) {
   helpers.insert({"next_turn", "await_turns", "signals", "end_turn", "low_word", "min_int"});
-  const std::string &turns = names.of(getNumber(op.getArray()));
-  std::string done = turns + " + " + std::to_string(device::kTurns - 1),
+  const std::string &counters = names.of(op.getArray());
+  std::string done = counters + " + " + std::to_string(device::kTurns - 1),
               most = std::to_string(static_cast<int64_t>(op.getResidents()));
   std::vector<Expr> counts;
   std::vector<std::string> ends; // of the turns of each stage
@@ -558,7 +551,7 @@ void KernelPrinter::printStages(device::StagesOp op) {
   }
   pushScope();
   std::string number = fresh("turn");
-  open("for (int64_t " + number + "; (" + number + " = next_turn(" + turns + ")) < " + ends.back() + ";) {",
+  open("for (int64_t " + number + "; (" + number + " = next_turn(" + counters + ")) < " + ends.back() + ";) {",
        /*hasScope=*/true);
   for (auto [k, stage] : llvm::enumerate(op.getStages())) {
     std::string condition = "if (" + number + " < " + ends[k] + ") {", first = number + (k ? " - " + ends[k - 1] : "");
@@ -610,7 +603,7 @@ std::string KernelPrinter::printSignature() {
   };
   for (unsigned number : launch.parameters.arrays)
     words.push_back((launch.writes(number) ? "" : "const ") + getStorageType(typeOf(number)).str() +
-                    (launch.isAlone(number) ? " *__restrict__ " : " *") + names.of(number));
+                    (launch.isNoAlias(number) ? " *__restrict__ " : " *") + names.of(number));
   for (const gpu::TensorMap &map : launch.parameters.maps)
     words.push_back("const __grid_constant__ CUtensorMap " + map.name);
   for (unsigned number : launch.parameters.scalars)

@@ -130,7 +130,7 @@ private:
   //===--- Repeated steps (OutlinePrinter.cpp) ----------------------------===//
   struct Call {
     Outline *outline;
-    size_t place;
+    size_t occurrence;
   };
   /// Returns the call that replaces the operation and others after it.
   std::optional<Call> findCall(mlir::Operation *op);
@@ -150,7 +150,7 @@ private:
   bool printTile(mlir::Operation *op);
   void printShared(mlir::Operation *op);
   bool hasRoles();
-  void initBarriers(mlir::Value goesOn = {});
+  void initBarriers(mlir::Value hasWork = {});
   void printSpecialize(device::SpecializeOp op);
   void printRoles(device::SpecializeOp op);
   void printProducerBlocks(device::SpecializeOp op);
@@ -260,8 +260,8 @@ private:
   bool hasShared = false;                                      // whether the struct is declared
   std::vector<std::pair<mlir::Value, std::string>> stageBytes; // constants for the bytes of a stage
   // For persistent kernels (device.next_block): two barriers, the word that says whether there is a
-  // tile, and the parity of tiles.
-  std::string givenBarrier, leftBarrier, isMore, turn;
+  // block, and the variable with the parity of blocks.
+  std::string givenBarrier, leftBarrier, hasBlock, blockParity;
   bool inProducer = false;
   std::vector<std::pair<std::string, device::BarriersType>> barriers;
 };

@@ -20,7 +20,7 @@ void KernelPrinter::printFor(scf::ForOp loop) {
   SmallVector<Value> fragments, initial;
   for (auto [arg, use] : llvm::zip(loop.getRegionIterArgs(), loop.getInitArgsMutable())) {
     Value init = use.get();
-    if (isa<device::FragmentType>(arg.getType())) {
+    if (isFragment(arg)) {
       declareFragment(arg, "state");
       if (isNeverRead(use))
         continue;
@@ -289,13 +289,13 @@ bool KernelPrinter::printPhases(llvm::MutableArrayRef<scf::ForOp> loops) {
     if (stretch.empty())
       continue;
     std::string head = "if (" + printCondition(stretch[0].phases, phase, labels) + ") ";
-    bool isAlone = rest.empty() || rest[0].phases != (all & ~stretch[0].phases);
-    if (isAlone && stretch.size() == 1 && writeUnder(head, stretch[0], recorded))
+    bool hasElse = !rest.empty() && rest[0].phases == (all & ~stretch[0].phases);
+    if (!hasElse && stretch.size() == 1 && writeUnder(head, stretch[0], recorded))
       continue;
     size_t mark = body.size();
     open(head + "{");
     writeStatements(stretch, recorded);
-    if (!isAlone) {
+    if (hasElse) {
       close("} else {");
       open("");
       writeStatements(next(), recorded);

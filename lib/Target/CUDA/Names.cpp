@@ -1,5 +1,5 @@
 //===- Names.cpp - C++ names and types ------------------------------------===//
-#include "lib/Target/CNames.h"
+#include "lib/Target/CText.h"
 #include "lib/Target/CUDA/Cuda.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -57,50 +57,16 @@ llvm::StringRef getValueType(Type type) {
 llvm::StringRef getStorageType(Type element) { return element.isInteger(1) ? "uint8_t" : getValueType(element); }
 
 /// Names in the entry points and checks, where the user's arguments are visible.
-static const char *const kHostWords[] = {"m",
-                                         "n",
-                                         "given",
-                                         "arrays",
-                                         "text",
-                                         "size",
-                                         "launch",
-                                         "message",
-                                         "stream",
-                                         "bytes",
-                                         "workspace",
-                                         "blocks",
-                                         "device",
-                                         "size_t",
-                                         "needed",
-                                         "code",
-                                         "check_workspace",
-                                         "Array",
-                                         "Message",
-                                         "Checked",
-                                         "Extent",
-                                         "DLTensor",
-                                         "std",
-                                         "open_array",
-                                         "bind_symbol",
-                                         "check_extents",
-                                         "check_constraint",
-                                         "check_memory",
-                                         "check_tiles",
-                                         "describe_tiles",
-                                         "describe_steps",
-                                         "prepare_device",
-                                         "launch_kernel",
-                                         "latest",
-                                         "all_larger",
-                                         "check_bounds",
-                                         "not_shown",
-                                         "reads",
-                                         "is_needed",
-                                         "CUtensorMap",
-                                         "cudaStream_t",
-                                         "cudaFuncSetAttribute",
-                                         "cudaSuccess",
-                                         "cudaPeekAtLastError"};
+static const char *const kHostWords[] = {
+    // Parameters and variables.
+    "m", "n", "given", "arrays", "text", "size", "launch", "message", "stream", "bytes", "workspace", "blocks",
+    "device", "needed", "code", "latest", "reads", "is_needed",
+    // Types and a namespace.
+    "size_t", "Array", "Message", "Checked", "Extent", "DLTensor", "std", "CUtensorMap", "cudaStream_t",
+    // Functions.
+    "check_workspace", "open_array", "bind_symbol", "check_extents", "check_constraint", "check_memory", "check_tiles",
+    "describe_tiles", "describe_steps", "prepare_device", "launch_kernel", "all_larger", "check_bounds", "not_shown",
+    "cudaFuncSetAttribute", "cudaSuccess", "cudaPeekAtLastError"};
 
 /// Names in the kernels.
 static const char *const kDeviceWords[] = {

@@ -1,8 +1,8 @@
 //===- Outline.cpp - repeated steps on fragments as functions -------------===//
 //
-// Compares runs of steps from all pairs of starting points, and outlines the sequence that saves
-// most text, until none saves any. Two sequences are equal if their operations are equal, their
-// values correspond one to one, and corresponding values share registers alike.
+// Compares steps from all pairs of starting points, and outlines the sequence that saves most text,
+// until none saves any. Two sequences are equal if their operations are equal, their values
+// correspond one to one, and corresponding values share registers alike.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Target/CUDA/Outline.h"
@@ -22,8 +22,6 @@ namespace moa::cuda {
 namespace {
 
 using Steps = std::vector<Operation *>;
-
-bool isFragment(Value value) { return isa<device::FragmentType>(value.getType()); }
 
 /// Returns whether an operation is arithmetic of one thread without side effects.
 bool isScalar(Operation &op) {
@@ -147,34 +145,34 @@ class Finder {
 public:
   Finder(device::KernelOp kernel, const FragmentStorage &storage, bool acrossPhases)
       : kernel(kernel), storage(storage), acrossPhases(acrossPhases) {}
-  std::vector<Outline> run();
+  std::vector<Outline> find();
 
 private:
-  struct Place {
-    size_t run = 0, start = 0;
+  struct Position {
+    size_t stretch = 0, start = 0;
   };
   void collect(Block &block);
-  size_t extend(Place a, Place b, size_t limit, Correspondence &values) const;
-  /// Finds all disjoint places of a sequence, after the given two.
-  Outline gather(Place a, Place b, size_t length, std::vector<Place> &places) const;
+  size_t extend(Position a, Position b, size_t limit, Correspondence &values) const;
+  /// Finds all disjoint positions of a sequence, after the given two.
+  Outline gather(Position a, Position b, size_t length, std::vector<Position> &positions) const;
   int64_t countSaved(const Outline &outline) const;
-  void take(const std::vector<Place> &places, size_t length);
+  void take(const std::vector<Position> &positions, size_t length);
   bool startsStep(const Steps &steps, size_t k) const;
 
   device::KernelOp kernel;
   const FragmentStorage &storage;
   bool acrossPhases;
   llvm::DenseSet<Operation *> phases; // loops that are not searched
-  std::vector<Steps> runs;
+  std::vector<Steps> stretches;
 };
 
-/// Collects the steps of a block and its regions in runs. Only scalars, which can be computed
-/// before the run, may be between its steps.
+/// Collects the steps of a block and its regions in stretches. Only scalars, which can be computed
+/// before the stretch, may be between its steps.
 void Finder::collect(Block &block) {
   Steps steps;
   auto end = [&] {
     if (!steps.empty())
-      runs.push_back(std::exchange(steps, {}));
+      stretches.push_back(std::exchange(steps, {}));
   };
   for (Operation &op : block) {
     if (isWrittenInPlace(op, storage) || isScalar(op))
@@ -202,43 +200,44 @@ bool Finder::startsStep(const Steps &steps, size_t k) const {
   return !reduce || findMerge(reduce).getOperation() != steps[k];
 }
 
-size_t Finder::extend(Place a, Place b, size_t limit, Correspondence &values) const {
-  const Steps &x = runs[a.run], &y = runs[b.run];
+size_t Finder::extend(Position a, Position b, size_t limit, Correspondence &values) const {
+  const Steps &x = stretches[a.stretch], &y = stretches[b.stretch];
   size_t length = 0;
   while (length < limit && a.start + length < x.size() && b.start + length < y.size() &&
-         (a.run != b.run || a.start + length < b.start) && values.match(x[a.start + length], y[b.start + length]))
+         (a.stretch != b.stretch || a.start + length < b.start) &&
+         values.match(x[a.start + length], y[b.start + length]))
     ++length;
   while (length && (!startsStep(x, a.start + length) || !startsStep(y, b.start + length)))
     --length;
   return length;
 }
 
-Outline Finder::gather(Place a, Place b, size_t length, std::vector<Place> &places) const {
+Outline Finder::gather(Position a, Position b, size_t length, std::vector<Position> &positions) const {
   Outline outline;
-  places = {a};
+  positions = {a};
   llvm::SetVector<Value> inputs;
-  for (size_t run = b.run; run < runs.size(); ++run)
-    for (size_t start = run == b.run ? b.start : 0; start < runs[run].size(); ++start) {
+  for (size_t stretch = b.stretch; stretch < stretches.size(); ++stretch)
+    for (size_t start = stretch == b.stretch ? b.start : 0; start < stretches[stretch].size(); ++start) {
       Correspondence values(storage);
-      if ((run == places.back().run && start < places.back().start + length) || !startsStep(runs[run], start) ||
-          extend(a, {run, start}, length, values) != length)
+      if ((stretch == positions.back().stretch && start < positions.back().start + length) ||
+          !startsStep(stretches[stretch], start) || extend(a, {stretch, start}, length, values) != length)
         continue;
-      places.push_back({run, start});
+      positions.push_back({stretch, start});
       inputs = values.inputs;
       outline.values.push_back(std::move(values.forward));
     }
   outline.inputs.assign(inputs.begin(), inputs.end());
   outline.values.insert(outline.values.begin(), llvm::DenseMap<Value, Value>());
-  if (places.size() > 1)
+  if (positions.size() > 1)
     for (auto [value, other] : outline.values[1])
       outline.values.front()[value] = value;
-  for (Place place : places) {
-    auto first = runs[place.run].begin() + place.start;
-    outline.places.emplace_back(first, first + length);
+  for (Position position : positions) {
+    auto first = stretches[position.stretch].begin() + position.start;
+    outline.occurrences.emplace_back(first, first + length);
   }
-  for (auto [k, op] : llvm::enumerate(outline.places.front()))
+  for (auto [k, op] : llvm::enumerate(outline.occurrences.front()))
     for (unsigned number = 0; number < op->getNumResults(); ++number)
-      if (llvm::any_of(outline.places, [&, at = k](const Steps &steps) {
+      if (llvm::any_of(outline.occurrences, [&, at = k](const Steps &steps) {
             return llvm::any_of(steps[at]->getResult(number).getUsers(), [&](Operation *user) {
               Operation *here = steps[at]->getBlock()->findAncestorOpInBlock(*user);
               return !llvm::is_contained(steps, here);
@@ -248,70 +247,71 @@ Outline Finder::gather(Place a, Place b, size_t length, std::vector<Place> &plac
   return outline;
 }
 
-/// Returns the lines saved: those of the further places, minus the function's frame and calls.
+/// Returns the lines saved: those of the further occurrences, minus the function's frame and calls.
 int64_t Finder::countSaved(const Outline &outline) const {
-  int64_t lines = 0, places = outline.places.size(), words = outline.inputs.size() + outline.outputs.size();
-  for (Operation *op : outline.places.front())
+  int64_t lines = 0, count = outline.occurrences.size(), words = outline.inputs.size() + outline.outputs.size();
+  for (Operation *op : outline.occurrences.front())
     lines += countLines(*op);
-  return lines * (places - 1) - 3 - places * (1 + words / 10) - words / 5;
+  return lines * (count - 1) - 3 - count * (1 + words / 10) - words / 5;
 }
 
-/// Splits the runs at the places of a sequence. Its first place becomes a run of its own, and the
-/// steps inside the other places are dropped.
-void Finder::take(const std::vector<Place> &places, size_t length) {
+/// Splits the stretches at the occurrences of a sequence. The first becomes a stretch of its own, and
+/// the steps inside the others are dropped.
+void Finder::take(const std::vector<Position> &positions, size_t length) {
   std::vector<Steps> rest;
   llvm::DenseSet<Operation *> written;
-  for (Place place : llvm::drop_begin(places))
+  for (Position position : llvm::drop_begin(positions))
     for (size_t k = 0; k < length; ++k)
-      runs[place.run][place.start + k]->walk([&](Operation *op) { written.insert(op); });
-  for (auto [number, steps] : llvm::enumerate(runs)) {
-    if (written.count(steps.front()) && !llvm::any_of(places, [&, at = number](Place p) { return p.run == at; }))
+      stretches[position.stretch][position.start + k]->walk([&](Operation *op) { written.insert(op); });
+  for (auto [number, steps] : llvm::enumerate(stretches)) {
+    if (written.count(steps.front()) &&
+        !llvm::any_of(positions, [&, at = number](Position p) { return p.stretch == at; }))
       continue;
     size_t next = 0;
     auto keep = [&](size_t from, size_t to) {
       if (from < to)
         rest.emplace_back(steps.begin() + from, steps.begin() + to);
     };
-    for (auto [k, place] : llvm::enumerate(places))
-      if (place.run == number) {
-        keep(next, place.start);
-        next = place.start + length;
+    for (auto [k, position] : llvm::enumerate(positions))
+      if (position.stretch == number) {
+        keep(next, position.start);
+        next = position.start + length;
         if (k == 0)
-          keep(place.start, next);
+          keep(position.start, next);
       }
     keep(next, steps.size());
   }
-  runs = std::move(rest);
+  stretches = std::move(rest);
 }
 
-std::vector<Outline> Finder::run() {
+std::vector<Outline> Finder::find() {
   collect(kernel.getBody().front());
   std::vector<Outline> outlines;
   for (;;) {
     int64_t most = 1;
     size_t bestLength = 0;
     Outline best;
-    std::vector<Place> bestPlaces;
-    for (Place a; a.run < runs.size(); ++a.run)
-      for (a.start = 0; a.start < runs[a.run].size(); ++a.start)
-        for (Place b{a.run, a.start + 1}; b.run < runs.size(); ++b.run, b.start = 0)
-          for (; b.start < runs[b.run].size(); ++b.start) {
-            if (!startsStep(runs[a.run], a.start) || !startsStep(runs[b.run], b.start))
+    std::vector<Position> bestPositions;
+    for (Position a; a.stretch < stretches.size(); ++a.stretch)
+      for (a.start = 0; a.start < stretches[a.stretch].size(); ++a.start)
+        for (Position b{a.stretch, a.start + 1}; b.stretch < stretches.size(); ++b.stretch, b.start = 0)
+          for (; b.start < stretches[b.stretch].size(); ++b.start) {
+            if (!startsStep(stretches[a.stretch], a.start) || !startsStep(stretches[b.stretch], b.start))
               continue;
             Correspondence values(storage);
             size_t length = extend(a, b, ~size_t(0), values);
             if (length == 0)
               continue;
-            std::vector<Place> places;
-            Outline outline = gather(a, b, length, places);
+            std::vector<Position> positions;
+            Outline outline = gather(a, b, length, positions);
             if (int64_t saved = countSaved(outline); saved > most) {
               most = saved, bestLength = length;
-              best = std::move(outline), bestPlaces = std::move(places);
+              best = std::move(outline), bestPositions = std::move(positions);
             }
           }
     if (bestLength == 0)
       return outlines;
-    take(bestPlaces, bestLength);
+    take(bestPositions, bestLength);
     outlines.push_back(std::move(best));
   }
 }
@@ -319,7 +319,7 @@ std::vector<Outline> Finder::run() {
 } // namespace
 
 std::vector<Outline> findOutlines(device::KernelOp kernel, const FragmentStorage &storage, bool acrossPhases) {
-  return Finder(kernel, storage, acrossPhases).run();
+  return Finder(kernel, storage, acrossPhases).find();
 }
 
 SmallVector<scf::ForOp> findPhases(scf::ForOp first, const FragmentStorage &storage) {

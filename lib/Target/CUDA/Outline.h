@@ -14,19 +14,19 @@
 namespace moa::cuda {
 
 /// A sequence of maps, reductions, votes and conditionals without loops, waits or memory accesses,
-/// and the places where it occurs.
+/// and its occurrences.
 struct Outline {
-  /// The operations of each place, in order, possibly with scalars in between.
-  std::vector<std::vector<mlir::Operation *>> places;
-  /// The values of each place, inputs included, by the value of the first place.
+  /// The operations of each occurrence, in order, possibly with scalars in between.
+  std::vector<std::vector<mlir::Operation *>> occurrences;
+  /// The values of each occurrence, inputs included, by the value of the first.
   std::vector<llvm::DenseMap<mlir::Value, mlir::Value>> values;
-  /// Values from outside, in order, as values of the first place.
+  /// Values from outside, in order, as values of the first occurrence.
   std::vector<mlir::Value> inputs;
-  /// Values used after some place, as values of the first place.
+  /// Values used after some occurrence, as values of the first.
   std::vector<mlir::Value> outputs;
 
-  /// A parameter of the function: a value of the first place, a part of an index given by warp and
-  /// lane, or otherwise an argument or symbol of the program with this name.
+  /// A parameter of the function: a value of the first occurrence, a part of an index given by warp
+  /// and lane, or otherwise an argument or symbol of the program with this name.
   struct Parameter {
     mlir::Value value;
     std::string part, name, declaration;
@@ -35,7 +35,6 @@ struct Outline {
   std::string name;
   std::vector<Parameter> parameters;
 
-  bool contains(mlir::Operation *op) const { return llvm::is_contained(places.front(), op); }
   bool isOutput(mlir::Value value) const { return llvm::is_contained(outputs, value); }
 };
 

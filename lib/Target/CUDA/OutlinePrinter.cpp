@@ -7,24 +7,22 @@ using namespace mlir;
 
 namespace moa::cuda {
 
-static bool isFragment(Value value) { return isa<device::FragmentType>(value.getType()); }
-
 std::optional<KernelPrinter::Call> KernelPrinter::findCall(Operation *op) {
   for (size_t number = function ? *function + 1 : 0; number < outlines.size(); ++number)
-    for (auto [place, steps] : llvm::enumerate(outlines[number].places))
+    for (auto [occurrence, steps] : llvm::enumerate(outlines[number].occurrences))
       if (steps.front() == op)
-        return Call{&outlines[number], place};
+        return Call{&outlines[number], occurrence};
   return std::nullopt;
 }
 
 bool KernelPrinter::isStepOfFunction(Operation *op) const {
-  return function && outlines[*function].places.front().front()->getBlock() == op->getBlock();
+  return function && outlines[*function].occurrences.front().front()->getBlock() == op->getBlock();
 }
 
 Operation *KernelPrinter::getNext(Operation *op) const {
   if (!isStepOfFunction(op))
     return op->getNextNode();
-  ArrayRef<Operation *> steps = outlines[*function].places.front();
+  ArrayRef<Operation *> steps = outlines[*function].occurrences.front();
   auto next = std::next(llvm::find(steps, op));
   return next == steps.end() ? nullptr : *next;
 }
@@ -64,7 +62,7 @@ std::string KernelPrinter::freshParameter(llvm::StringRef wish) {
 void KernelPrinter::declareParameters() {
   Outline &outline = outlines[*function];
   llvm::DenseSet<Value> results; // of the function's steps
-  for (Operation *step : outline.places.front())
+  for (Operation *step : outline.occurrences.front())
     step->walk([&](Operation *op) {
       for (Value result : llvm::make_filter_range(op->getResults(), isFragment))
         results.insert(storage.of(result));
@@ -122,7 +120,7 @@ llvm::Expected<std::string> KernelPrinter::printFunction() {
   for (const Outline &other : outlines)
     used.insert(other.name);
   declareParameters();
-  printFrom(outline.places.front().front());
+  printFrom(outline.occurrences.front().front());
   writeArrays(scopes.back());
   std::vector<std::string> list;
   for (const Outline::Parameter &parameter : outline.parameters)
@@ -133,19 +131,19 @@ llvm::Expected<std::string> KernelPrinter::printFunction() {
   outline.name = wish;
   for (unsigned k = 2; names.isTaken(outline.name) || !helpers.names.insert(outline.name).second; ++k)
     outline.name = wish + "_" + std::to_string(k);
-  return "// Steps that occur in " + std::to_string(outline.places.size()) + " places of " + launch.name + ".\n" +
+  return "// Steps that occur in " + std::to_string(outline.occurrences.size()) + " places of " + launch.name + ".\n" +
          wrapLine("DEVICE void " + outline.name + "(" + llvm::join(list, ", ") + ") {", 4) + "\n" + body + "}\n";
 }
 
 Operation *KernelPrinter::printCall(Call call) {
-  auto [outline, place] = call;
-  const std::vector<Operation *> &steps = outline->places[place];
+  auto [outline, occurrence] = call;
+  const std::vector<Operation *> &steps = outline->occurrences[occurrence];
   // Scalars between the steps do not depend on them. A function takes them as parameters.
   for (Operation *op = steps.front(); op != steps.back() && !isStepOfFunction(op); op = op->getNextNode())
     if (!llvm::is_contained(steps, op) && !isWrittenInPlace(*op, storage))
       printStatement(*op);
   std::vector<std::string> arguments;
-  auto inPlace = [&](Value value) { return outline->values[place].lookup(value); };
+  auto inOccurrence = [&](Value value) { return outline->values[occurrence].lookup(value); };
   for (const Outline::Parameter &parameter : outline->parameters) {
     if (!parameter.part.empty()) {
       arguments.push_back(threadPlace(parameter.part, parameter.name));
@@ -153,13 +151,13 @@ Operation *KernelPrinter::printCall(Call call) {
       addParameter(parameter);
       arguments.push_back(parameter.name);
     } else if (isFragment(parameter.value)) {
-      arguments.push_back(declareFragment(inPlace(parameter.value), "value"));
+      arguments.push_back(declareFragment(inOccurrence(parameter.value), "value"));
     } else {
-      arguments.push_back(value(inPlace(parameter.value)).text);
+      arguments.push_back(value(inOccurrence(parameter.value)).text);
     }
   }
   for (Value output : outline->outputs)
-    declareFragment(inPlace(output), "value");
+    declareFragment(inOccurrence(output), "value");
   write(outline->name + "(" + llvm::join(arguments, ", ") + ");");
   return steps.back();
 }

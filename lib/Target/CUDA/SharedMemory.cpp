@@ -45,7 +45,7 @@ KernelPrinter::Field KernelPrinter::getRingField(Value ring) {
   if (!continueLine("stages", constant + " = " + size))
     write("constexpr int64_t " + constant + " = " + size + ";");
   joinEnd = body.size();
-  return {launch.getPlace(ring), type.getStages() * type.getStageBytes(), 1024, "unsigned char",
+  return {launch.getOffset(ring), type.getStages() * type.getStageBytes(), 1024, "unsigned char",
           name + "[" + (type.getStages() == 1 ? "" : std::to_string(type.getStages()) + " * ") + constant + "]"};
 }
 
@@ -62,29 +62,29 @@ std::vector<KernelPrinter::Field> KernelPrinter::getFields() {
       auto type = cast<device::BarriersType>(own.getResult().getType());
       std::string name = freshField(wishFor(own.getResult(), "barriers"));
       values[own.getResult()] = {"shared." + name};
-      add(launch.getPlace(own.getResult()), 8 * type.getStages(), 8, "uint64_t", name + bracket(type.getStages()));
+      add(launch.getOffset(own.getResult()), 8 * type.getStages(), 8, "uint64_t", name + bracket(type.getStages()));
     }
     if (auto collect = dyn_cast<device::CollectOp>(op))
       for (auto [k, list] : llvm::enumerate(collect.getLists())) {
         auto type = cast<device::MembersType>(list.getType());
         std::string name = freshField(getListName(collect, k));
         values[list] = {"shared." + name};
-        add(launch.getPlace(list), type.getBytes(), 2, "uint16_t", name + bracket(type.getBytes() / 2));
+        add(launch.getOffset(list), type.getBytes(), 2, "uint16_t", name + bracket(type.getBytes() / 2));
       }
   });
   if (launch.clearWords)
     add(launch.clearWords, 16, 4, "uint32_t", (clearWords = freshField("visible_keys")) + "[4]");
   if (launch.collectWords)
     add(launch.collectWords, 128, 4, "int", (collectWords = freshField("warp_counts")) + "[32]");
-  for (Value number : launch.getKept()) {
+  for (Value number : launch.kept) {
     keptFields.push_back(freshField(wishFor(number, "number")));
-    add(launch.getKeptPlace(number), 8, 8, "int64_t", keptFields.back());
+    add(launch.getKeptOffset(number), 8, 8, "int64_t", keptFields.back());
   }
   if (launch.nextBlock) {
     add(launch.givenBarrier, 8, 8, "uint64_t", (givenBarrier = freshField("block_given")) + "[1]");
     add(launch.leftBarrier, 8, 8, "uint64_t", (leftBarrier = freshField("block_left")) + "[1]");
-    add(launch.isMorePlace, 8, 8, "int64_t", (isMore = freshField("has_block")));
-    for (std::string *name : {&givenBarrier, &leftBarrier, &isMore})
+    add(launch.hasBlockOffset, 8, 8, "int64_t", (hasBlock = freshField("has_block")));
+    for (std::string *name : {&givenBarrier, &leftBarrier, &hasBlock})
       *name = "shared." + *name;
   }
   llvm::sort(fields, [](const Field &x, const Field &y) { return x.place < y.place; });

@@ -8,8 +8,6 @@ using namespace mlir;
 
 namespace moa::cuda {
 
-static bool isFragment(Value value) { return isa<device::FragmentType>(value.getType()); }
-
 std::string getNameInProgram(Value value) {
   auto named = dyn_cast<NameLoc>(value.getLoc());
   if (!named || value.getDefiningOp<scf::ForOp>())

@@ -20,6 +20,8 @@ namespace moa::cuda {
 /// have names separated by commas. The name of a loop is not that of its results.
 std::string getNameInProgram(mlir::Value value);
 
+inline bool isFragment(mlir::Value value) { return mlir::isa<device::FragmentType>(value.getType()); }
+
 /// Assigns register arrays to the fragments of one kernel.
 class FragmentStorage {
 public:

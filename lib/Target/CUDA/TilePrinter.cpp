@@ -49,7 +49,7 @@ bool KernelPrinter::printTile(Operation *op) {
         if (getNameInProgram(own.getResult()) == "turns")
           writeComment("Ping-pong: the warpgroups start their products of scores one after the other.");
         if (launch.nextBlock && own.getOdd())
-          parity = parity == "0" ? turn : value(wait.getParity()).at(Expr::sum) + " ^ " + turn;
+          parity = parity == "0" ? blockParity : value(wait.getParity()).at(Expr::sum) + " ^ " + blockParity;
         write("wait(" + slot(wait.getBarriers(), wait.getSlot()) + ", " + parity + ");");
         return true;
       })
@@ -154,12 +154,12 @@ bool KernelPrinter::hasRoles() { return !kernel.getBody().getOps<device::Special
 
 /// Returns the field of a block's number in shared memory.
 std::string KernelPrinter::keptNumber(Value number) {
-  return "shared." + keptFields[llvm::find(launch.getKept(), number) - launch.getKept().begin()];
+  return "shared." + keptFields[llvm::find(launch.kept, number) - launch.kept.begin()];
 }
 
 /// Prints the initialisation of the barriers by the first thread, before the others pass
-/// __syncthreads. Computes meanwhile whether the block has work (`goesOn`).
-void KernelPrinter::initBarriers(Value goesOn) {
+/// __syncthreads. Computes meanwhile whether the block has work (`hasWork`).
+void KernelPrinter::initBarriers(Value hasWork) {
   helpers.insert("init_barriers");
   open("if (threadIdx.x == 0) {");
   for (const auto &[name, type] : barriers)
@@ -171,18 +171,18 @@ void KernelPrinter::initBarriers(Value goesOn) {
   }
   write("publish_barriers();");
   if (!launch.nextBlock) // else once per tile
-    for (Value number : launch.getKept())
+    for (Value number : launch.kept)
       write(keptNumber(number) + " = " + value(number).text + ";");
   close();
-  if (goesOn)
-    write("if (!" + value(goesOn).at(Expr::unary) + ") return;");
+  if (hasWork)
+    write("if (!" + value(hasWork).at(Expr::unary) + ") return;");
   write("__syncthreads();");
 }
 
 /// Initialises the barriers and splits the block into roles.
 void KernelPrinter::printSpecialize(device::SpecializeOp op) {
-  bool isOfBlock = op.getCondition() && launch.isOfBlock(op.getCondition().getDefiningOp());
-  initBarriers(isOfBlock ? Value() : op.getCondition());
+  bool isPerBlock = op.getCondition() && launch.isPerBlock(op.getCondition().getDefiningOp());
+  initBarriers(isPerBlock ? Value() : op.getCondition());
   write("const int64_t warpgroup = " + std::string(kWarpgroup) + ";");
   printRoles(op);
 }
@@ -213,42 +213,42 @@ void KernelPrinter::printRoles(device::SpecializeOp op) {
 void KernelPrinter::printProducerBlocks(device::SpecializeOp op) {
   helpers.insert({"wait", "arrive", "next_block"});
   device::NextBlockOp next = launch.nextBlock;
-  turn = fresh("turn");
+  blockParity = fresh("turn");
   writeComment("Persistent kernel: takes block numbers from a counter and hands them to the consumers.");
-  write("int " + turn + " = 0;");
+  write("int " + blockParity + " = 0;");
   pushScope();
   std::string block = fresh(wishFor(next.getResult(), "block"));
   open("for (int64_t " + block + " = int64_t(blockIdx.x); " + block + " < " +
            value(next.getBlocks()).at(Expr::relation + 1) + "; " + block + " = next_block(" +
-           names.of(cast<BlockArgument>(next.getArray()).getArgNumber()) + " + " +
-           value(next.getOffset()).at(Expr::sum + 1) + ", " + std::to_string(next.getResidents()) + ")) {",
+           names.of(next.getArray()) + " + " + value(next.getOffset()).at(Expr::sum + 1) + ", " +
+           std::to_string(next.getResidents()) + ")) {",
        /*hasScope=*/true);
   values[next.getResult()] = {block};
-  for (Operation *ofBlock : launch.ofBlock)
-    if (ofBlock != next)
-      printStatement(*ofBlock);
-  if (op.getCondition() && launch.isOfBlock(op.getCondition().getDefiningOp()))
+  for (Operation *perBlock : launch.perBlockOps)
+    if (perBlock != next)
+      printStatement(*perBlock);
+  if (op.getCondition() && launch.isPerBlock(op.getCondition().getDefiningOp()))
     write("if (!" + value(op.getCondition()).at(Expr::unary) + ") continue;");
   inProducer = true;
   printBlock(op.getProducer().front());
   inProducer = false;
-  write(turn + " ^= 1;");
+  write(blockParity + " ^= 1;");
   close();
-  write("wait(" + leftBarrier + ", 1 - " + turn + ");");
-  write(isMore + " = 0;");
+  write("wait(" + leftBarrier + ", 1 - " + blockParity + ");");
+  write(hasBlock + " = 0;");
   write("arrive(" + givenBarrier + ");");
-  turn.clear();
+  blockParity.clear();
 }
 
 /// Prints the consumers of a persistent kernel, which process tiles in the order of the producer.
 void KernelPrinter::printConsumerBlocks(device::SpecializeOp op) {
   helpers.insert("arrive_all");
   pushScope();
-  turn = fresh("turn");
-  open("for (int " + turn + " = 0;; " + turn + " ^= 1) {", /*hasScope=*/true);
-  write("wait(" + givenBarrier + ", " + turn + ");");
-  write("if (" + isMore + " == 0) break;");
-  for (Value given : launch.given) {
+  blockParity = fresh("turn");
+  open("for (int " + blockParity + " = 0;; " + blockParity + " ^= 1) {", /*hasScope=*/true);
+  write("wait(" + givenBarrier + ", " + blockParity + ");");
+  write("if (" + hasBlock + " == 0) break;");
+  for (Value given : launch.perBlockValues) {
     std::string name = fresh(wishFor(given, "value")), type = getValueType(given.getType()).str();
     writeConstant(type, name + " = " + ofAllLanes(given));
     values[given] = {name};
@@ -256,7 +256,7 @@ void KernelPrinter::printConsumerBlocks(device::SpecializeOp op) {
   printBlock(op.getConsumer().front());
   write("arrive_all(" + leftBarrier + ");");
   close();
-  turn.clear();
+  blockParity.clear();
 }
 
 /// Returns a number that the producer stored. 32-bit numbers are broadcast from lane 0. ptxas then
@@ -292,10 +292,10 @@ std::string KernelPrinter::bitsOf(Value number) {
 /// Prints the stores of a block's scalars to shared memory, after the consumers have finished the
 /// previous block.
 void KernelPrinter::giveBlock() {
-  write("wait(" + leftBarrier + ", 1 - " + turn + ");");
-  for (Value number : launch.getKept())
+  write("wait(" + leftBarrier + ", 1 - " + blockParity + ");");
+  for (Value number : launch.kept)
     write(keptNumber(number) + " = " + bitsOf(number) + ";");
-  write(isMore + " = 1;");
+  write(hasBlock + " = 1;");
   write("arrive(" + givenBarrier + ");");
 }
 

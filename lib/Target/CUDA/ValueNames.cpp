@@ -237,7 +237,7 @@ std::string KernelPrinter::wishForState(Value value) const {
 std::string KernelPrinter::wishForStored(Value value) const {
   for (Operation *user : value.getUsers()) {
     if (auto store = dyn_cast<device::StoreOp>(user); store && store.getValue() == value)
-      return appendWord(names.of(cast<BlockArgument>(store.getArray()).getArgNumber()), "result");
+      return appendWord(names.of(store.getArray()), "result");
     auto local = dyn_cast<memref::StoreOp>(user);
     std::string name = local && local.getValue() == value ? getNameInProgram(local.getMemref()) : "";
     StringRef base = name;
@@ -253,7 +253,7 @@ std::string KernelPrinter::wishForStored(Value value) const {
 std::string KernelPrinter::wishForLoaded(Value value) const {
   Operation *op = value.getDefiningOp();
   if (auto load = dyn_cast_or_null<device::LoadOp>(op))
-    return appendWord(names.of(cast<BlockArgument>(load.getArray()).getArgNumber()), "element");
+    return appendWord(names.of(load.getArray()), "element");
   auto local = dyn_cast_or_null<memref::LoadOp>(op);
   std::string name = local ? getNameInProgram(local.getMemref()) : "";
   StringRef base = name;
@@ -270,7 +270,7 @@ std::string KernelPrinter::wishFor(Value value, const char *fallback) const {
   std::string wish = getNameInProgram(value);
   if (wish.empty())
     wish = wishForLoaded(value);
-  if (wish.empty() && isa<device::FragmentType>(value.getType()))
+  if (wish.empty() && isFragment(value))
     wish = wishForFragment(value);
   if (auto sum = value.getDefiningOp<arith::AddIOp>(); sum && wish.empty())
     wish = indexWord(sum);

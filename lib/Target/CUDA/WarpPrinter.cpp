@@ -168,16 +168,6 @@ void KernelPrinter::printContractFragments(device::ContractFragmentsOp op) {
 // Digits
 //===----------------------------------------------------------------------===//
 
-/// Returns one digit of `name`, which has `count` values, times a weight.
-static std::string digitText(const std::string &name, int64_t count, int64_t stride, int64_t size, int64_t weight) {
-  std::string text = name;
-  if (stride != 1)
-    text += " / " + number(stride);
-  if (stride * size != count)
-    text += " % " + number(size);
-  return weight == 1 ? text : text + " * " + number(weight);
-}
-
 /// Returns an index along an axis as a sum of digits of warp, lane and register `e`.
 static std::string indexText(LayoutAttr layout, unsigned axis, ArrayRef<Place> places) {
   std::string text;
@@ -188,7 +178,7 @@ static std::string indexText(LayoutAttr layout, unsigned axis, ArrayRef<Place> p
     int64_t count = digit.place == Place::warp   ? device::kWarps
                     : digit.place == Place::lane ? device::kLanes
                                                  : layout.getNumRegisters();
-    text += (text.empty() ? "" : " + ") + digitText(name, count, digit.stride, digit.size, digit.weight);
+    text += (text.empty() ? "" : " + ") + printDigit(name, count, digit.stride, digit.size, digit.weight);
   }
   return text;
 }
@@ -203,8 +193,8 @@ static std::string placeText(LayoutAttr layout, Place place) {
       if (digit.place != place || digit.size == 1 || (isReplica && place == Place::register_))
         continue;
       std::string term =
-          isReplica ? digitText("lane", device::kLanes, digit.stride, digit.size, digit.stride)
-                    : digitText("i" + number(axis), layout.getExtent(axis), digit.weight, digit.size, digit.stride);
+          isReplica ? printDigit("lane", device::kLanes, digit.stride, digit.size, digit.stride)
+                    : printDigit("i" + number(axis), layout.getExtent(axis), digit.weight, digit.size, digit.stride);
       text += (text.empty() ? "" : " + ") + term;
     }
   }
@@ -264,7 +254,7 @@ void KernelPrinter::printLoadFragment(device::LoadFragmentOp op) {
       starts[axis] = part.empty() ? "" : " + " + part;
       for (unsigned bit = 0; bit != 2; ++bit)
         if (int64_t step = plan.steps[bit][axis])
-          starts[axis] += " + " + digitText("lane", device::kLanes, 8 << bit, 2, step);
+          starts[axis] += " + " + printDigit("lane", device::kLanes, 8 << bit, 2, step);
     }
     std::string text = "template <int ROWS> DEVICE void " + own + "(uint32_t (&to)[" +
                        number(layout.getNumRegisters() / 2) + "], const void *tile, int row, int column) {\n" +

@@ -36,23 +36,20 @@ const TensorMap &Launch::getMap(device::CopyOp copy) const {
 namespace {
 class Collector {
 public:
-  explicit Collector(device::KernelOp kernel) : kernel(kernel) {
-    auto program = cast<device::ProgramOp>(kernel->getParentOp());
-    for (StringRef name : program.getAllNames())
-      names.push_back(name.str());
-  }
+  explicit Collector(device::KernelOp kernel)
+      : kernel(kernel), program(cast<device::ProgramOp>(kernel->getParentOp())) {}
   Launch run();
 
 private:
   void visit(Operation *op);
-  void place(Operation *op);
+  void allocate(Operation *op);
   void findNextBlock();
-  void describe(Value array, unsigned rowAxis, int64_t rows, const SymExpr &step = SymExpr(1)) {
+  void addMap(Value array, unsigned rowAxis, int64_t rows, const SymExpr &step = SymExpr(1)) {
     maps.insert({getNumber(array), rowAxis, rows, step.str()});
   }
 
   device::KernelOp kernel;
-  std::vector<std::string> names;
+  device::ProgramOp program;
   Launch launch;
   std::set<unsigned> arrays, scalars;
   std::set<std::string> symbols;
@@ -61,12 +58,12 @@ private:
 };
 } // namespace
 
-void Collector::place(Operation *op) {
+void Collector::allocate(Operation *op) {
   Value memory = op->getResult(0);
   auto ring = dyn_cast<device::RingType>(memory.getType());
   if (ring)
     launch.sharedBytes = llvm::alignTo(launch.sharedBytes, 1024);
-  launch.places[memory] = launch.sharedBytes;
+  launch.offsets[memory] = launch.sharedBytes;
   launch.sharedBytes +=
       ring ? ring.getStages() * ring.getStageBytes() : 8 * cast<device::BarriersType>(memory.getType()).getStages();
 }
@@ -78,11 +75,11 @@ void Collector::visit(Operation *op) {
           [&](auto access) { arrays.insert(getNumber(access.getArray())); })
       .Case<device::ScalarOp>([&](auto scalar) { scalars.insert(getNumber(scalar.getArray())); })
       .Case<device::SymbolOp>([&](auto symbol) { SymExpr::parse(symbol.getExpr())->collectSymbols(symbols); })
-      .Case<device::SharedOp, device::BarriersOp>([&](auto memory) { place(memory); })
+      .Case<device::SharedOp, device::BarriersOp>([&](auto memory) { allocate(memory); })
       .Case<device::CopyOp>([&](auto copy) {
-        describe(copy.getArray(), copy.getRowAxis(), copy.getRing().getType().getRows(), copy.getRowStep());
+        addMap(copy.getArray(), copy.getRowAxis(), copy.getRing().getType().getRows(), copy.getRowStep());
       })
-      .Case<device::StoreTileOp>([&](auto store) { describe(store.getArray(), store.getRowAxis(), 64); })
+      .Case<device::StoreTileOp>([&](auto store) { addMap(store.getArray(), store.getRowAxis(), 64); })
       .Case<device::KeptOp>([&](auto kept) {
         if (!llvm::is_contained(launch.kept, kept.getOperand()))
           launch.kept.push_back(kept.getOperand());
@@ -90,7 +87,7 @@ void Collector::visit(Operation *op) {
       .Case<device::CollectOp>([&](device::CollectOp collect) {
         collects = true;
         for (Value list : collect.getLists()) {
-          launch.places[list] = launch.sharedBytes;
+          launch.offsets[list] = launch.sharedBytes;
           launch.sharedBytes += cast<device::MembersType>(list.getType()).getBytes();
         }
         launch.sharedBytes = llvm::alignTo(launch.sharedBytes, 8);
@@ -123,7 +120,7 @@ void Collector::findNextBlock() {
     });
     if (depends) {
       known.insert(&op);
-      launch.ofBlock.push_back(&op);
+      launch.perBlockOps.push_back(&op);
     }
   }
   // Consumers read kept numbers at their uses.
@@ -131,10 +128,10 @@ void Collector::findNextBlock() {
     if (isa<device::KeptOp>(op))
       return;
     for (Value v : op->getOperands())
-      if (known.contains(v.getDefiningOp()) && !llvm::is_contained(launch.given, v))
-        launch.given.push_back(v);
+      if (known.contains(v.getDefiningOp()) && !llvm::is_contained(launch.perBlockValues, v))
+        launch.perBlockValues.push_back(v);
   });
-  for (Value v : launch.given)
+  for (Value v : launch.perBlockValues)
     if (!llvm::is_contained(launch.kept, v))
       launch.kept.push_back(v);
 }
@@ -150,17 +147,13 @@ Launch Collector::run() {
   launch.name = kernel.getSymName().str();
   launch.blocks = *SymExpr::parse(kernel.getBlocks());
   launch.threads = kernel.getThreads();
-  auto program = cast<device::ProgramOp>(kernel->getParentOp());
-  if (auto runs = kernel->getAttrOfType<ArrayAttr>(onf::kLaunchIfAttr)) {
-    SmallVector<StringRef> texts(runs.getAsValueRange<StringAttr>());
+  if (auto condition = kernel->getAttrOfType<ArrayAttr>(onf::kLaunchIfAttr)) {
+    SmallVector<StringRef> texts(condition.getAsValueRange<StringAttr>());
     for (size_t k = 0; k + 1 < texts.size(); k += 2)
       launch.condition.push_back({*SymExpr::parse(texts[k]), *SymExpr::parse(texts[k + 1])});
   }
-  for (auto other : program.getBody().getOps<device::KernelOp>()) {
-    if (other == kernel)
-      break;
-    ++launch.number;
-  }
+  auto kernels = program.getBody().getOps<device::KernelOp>();
+  launch.number = llvm::count_if(kernels, [&](device::KernelOp other) { return other->isBeforeInBlock(kernel); });
   launch.isReportOnly = device::findReportOnly(program).contains(kernel);
   launch.follows = launch.number != 0;
   launch.overlapsPrevious = kernel->hasAttr(device::kOverlapAttr);
@@ -170,13 +163,13 @@ Launch Collector::run() {
     device::KernelOp waiting = device::findWaiting(flag, kernel);
     auto before = [&](device::KernelOp other) { return waiting && other->isBeforeInBlock(waiting); };
     launch.idle = cast<BlockArgument>(flag).getArgNumber();
-    launch.idleAfter = llvm::count_if(program.getBody().getOps<device::KernelOp>(), before);
+    launch.idleAfter = llvm::count_if(kernels, before);
     arrays.insert(*launch.idle);
   }
   if (auto blocks = launch.blocks.getConstant(); !launch.overlapsPrevious && (!blocks || *blocks <= 0))
-    for (auto other : program.getBody().getOps<device::KernelOp>())
+    for (auto other : kernels)
       if (Value flag = device::getSkipFlag(other))
-        launch.isCountedOn |= device::findWaiting(flag, other) == kernel;
+        launch.isReliedOn |= device::findWaiting(flag, other) == kernel;
   auto next = dyn_cast_or_null<device::KernelOp>(kernel->getNextNode());
   launch.letsNextStart = next && next->hasAttr(device::kOverlapAttr);
   kernel.walk<WalkOrder::PreOrder>([&](Operation *op) { visit(op); });
@@ -214,16 +207,17 @@ Launch Collector::run() {
   if (launch.nextBlock) {
     launch.givenBarrier = llvm::alignTo(launch.sharedBytes, 8);
     launch.leftBarrier = launch.givenBarrier + 8;
-    launch.isMorePlace = launch.leftBarrier + 8;
-    launch.sharedBytes = launch.isMorePlace + 8;
+    launch.hasBlockOffset = launch.leftBarrier + 8;
+    launch.sharedBytes = launch.hasBlockOffset + 8;
   }
   launch.letsNextStart |= next && launch.sharedBytes == 0 && hasFewBlocks(kernel);
   launch.parameters.arrays.assign(arrays.begin(), arrays.end());
   launch.parameters.scalars.assign(scalars.begin(), scalars.end());
   launch.parameters.symbols.assign(symbols.begin(), symbols.end());
   std::set<std::string> used;
+  SmallVector<StringRef> names = program.getAllNames();
   for (const auto &[array, rowAxis, rows, step] : maps) {
-    std::string wish = names[array] + "_tiles", name = wish;
+    std::string wish = names[array].str() + "_tiles", name = wish;
     for (unsigned k = 2; !used.insert(name).second; ++k)
       name = wish + "_" + std::to_string(k);
     launch.parameters.maps.push_back({name, array, rowAxis, rows, *SymExpr::parse(step)});
@@ -241,28 +235,29 @@ std::vector<WorkspaceArray> getWorkspace(device::ProgramOp program) {
     return cast<ArrayType>(array.getType()).getElementType().getIntOrFloatBitWidth();
   };
   llvm::stable_sort(arrays, [&](BlockArgument x, BlockArgument y) { return widthOf(x) > widthOf(y); });
-  bool copies = false;
-  program.walk([&](device::CopyOp copy) { copies |= program.isWorkspace(copy.getArray()); });
-  // Stores of pairs need aligned starts.
-  program.walk([&](device::StoreOp store) { copies |= store.getPairs(); });
-  // Arrays that are read without a wait must not share a cache line with arrays being written.
-  bool overlaps = false;
-  program.walk([&](device::KernelOp kernel) {
-    overlaps |= kernel->hasAttr(device::kSkipFlagAttr) || kernel->hasAttr(device::kOverlapAttr);
+  // Tiles, aligned runs and stored pairs need aligned starts. Arrays that are read without a wait
+  // must not share a cache line with arrays being written.
+  bool needsAlignment = false, overlaps = false;
+  program.walk([&](Operation *op) {
+    llvm::TypeSwitch<Operation *>(op)
+        .Case<device::CopyOp>([&](auto copy) { needsAlignment |= program.isWorkspace(copy.getArray()); })
+        .Case<device::StoreOp>([&](auto store) { needsAlignment |= store.getPairs(); })
+        .Case<device::LoadRunOp, device::StoreRunOp>([&](auto access) { needsAlignment |= access.getAligned(); })
+        .Case<device::KernelOp>([&](auto kernel) {
+          overlaps |= kernel->hasAttr(device::kSkipFlagAttr) || kernel->hasAttr(device::kOverlapAttr);
+        });
   });
-  program.walk([&](device::LoadRunOp load) { copies |= load.getAligned(); });
-  program.walk([&](device::StoreRunOp store) { copies |= store.getAligned(); });
   for (BlockArgument array : arrays) {
     auto type = cast<ArrayType>(array.getType());
     SymExpr bytes(int64_t(widthOf(array) / 8));
-    for (unsigned axis = 0; axis < type.getRank(); ++axis)
-      bytes = bytes * type.getExtent(axis);
     std::vector<SymExpr> extents;
-    for (unsigned axis = 0; axis < type.getRank(); ++axis)
+    for (unsigned axis = 0; axis < type.getRank(); ++axis) {
       extents.push_back(type.getExtent(axis));
+      bytes = bytes * extents.back();
+    }
     // The workspace starts at a multiple of 64 bytes, so 64 bytes more between arrays keep their
     // 128-byte lines apart.
-    int64_t unit = overlaps ? 128 : copies ? 64 : 1, slack = overlaps ? 128 + 63 : unit - 1;
+    int64_t unit = overlaps ? 128 : needsAlignment ? 64 : 1, slack = overlaps ? 128 + 63 : unit - 1;
     if (unit > 1)
       offset = SymExpr::floorDiv(offset + SymExpr(slack), SymExpr(unit)) * SymExpr(unit);
     list.push_back({array.getArgNumber(), names[array.getArgNumber()].str(), type.getElementType(), offset, bytes,
@@ -272,7 +267,16 @@ std::vector<WorkspaceArray> getWorkspace(device::ProgramOp program) {
   return list;
 }
 
-bool hasRuntimePlaces(llvm::ArrayRef<WorkspaceArray> arrays) {
+const WorkspaceArray *findArray(llvm::ArrayRef<WorkspaceArray> workspace, unsigned number) {
+  auto found = llvm::find_if(workspace, [&](const WorkspaceArray &array) { return array.number == number; });
+  return found == workspace.end() ? nullptr : found;
+}
+
+const WorkspaceArray &getArray(llvm::ArrayRef<WorkspaceArray> workspace, llvm::StringRef name) {
+  return *llvm::find_if(workspace, [&](const WorkspaceArray &array) { return array.name == name; });
+}
+
+bool hasRuntimeOffsets(llvm::ArrayRef<WorkspaceArray> arrays) {
   return llvm::any_of(arrays, [](const WorkspaceArray &array) { return !array.offset.getConstant(); });
 }
 

@@ -65,10 +65,10 @@ struct Launch {
   unsigned number = 0;
   /// Later launches rely on this launch's wait (device::findWaiting), but the host skips it if it
   /// has no blocks. In this case the next launch must not overlap with any earlier one.
-  bool isCountedOn = false;
+  bool isReliedOn = false;
   /// Returns a launch number. The host lets this launch overlap with the latest launch of the call
   /// if that has at least this number.
-  unsigned getLeastBefore() const { return std::max(overlapsPrevious ? number - 1 : 0, idleAfter); }
+  unsigned getFirstOverlapped() const { return std::max(overlapsPrevious ? number - 1 : 0, idleAfter); }
   /// Numbers of the arrays that earlier launches write and this one only reads. They are constant
   /// after the wait for these launches.
   llvm::SmallVector<unsigned> awaited;
@@ -77,17 +77,17 @@ struct Launch {
   llvm::SmallVector<unsigned> written, exchanged;
   bool writes(unsigned array) const { return llvm::is_contained(written, array); }
   /// Returns whether nothing else writes an array while this kernel runs.
-  bool isAlone(unsigned array) const { return !awaits(array) && !llvm::is_contained(exchanged, array); }
+  bool isNoAlias(unsigned array) const { return !awaits(array) && !llvm::is_contained(exchanged, array); }
   /// The host may skip the launch unless x > y for all of these pairs (onf::kLaunchIfAttr).
   std::vector<std::pair<SymExpr, SymExpr>> condition;
   /// Blocks whose registers fit one multiprocessor together, if the kernel is warp-specialised.
   int64_t residents = 1;
-  /// In persistent kernels (device.next_block): the op that fetches the next tile, the ops before
-  /// the roles that depend on the tile, in order, and their values that consumers read.
+  /// In persistent kernels (device.next_block): the op that fetches the next block number, the ops
+  /// before the roles that depend on it, in order, and their values that consumers read.
   device::NextBlockOp nextBlock;
-  llvm::SmallVector<mlir::Operation *> ofBlock;
-  llvm::SmallVector<mlir::Value> given;
-  bool isOfBlock(mlir::Operation *op) const { return llvm::is_contained(ofBlock, op); }
+  llvm::SmallVector<mlir::Operation *> perBlockOps;
+  llvm::SmallVector<mlir::Value> perBlockValues;
+  bool isPerBlock(mlir::Operation *op) const { return llvm::is_contained(perBlockOps, op); }
   /// The stages of the kernel (device.stages), or null.
   device::StagesOp stages;
   /// Returns the largest grid of a persistent kernel, or nothing for other kernels.
@@ -98,27 +98,25 @@ struct Launch {
       return std::nullopt;
     return static_cast<int64_t>(device::NextBlockOp(nextBlock).getResidents()) + overlapsPrevious;
   }
-  /// Offsets in shared memory: of the producer's barrier (a tile's numbers are stored), of the
-  /// consumers' barrier (all threads have left a tile), and of the word that is 0 after the last.
-  int64_t givenBarrier = 0, leftBarrier = 0, isMorePlace = 0;
+  /// Offsets in shared memory: of the producer's barrier (a block's numbers are stored), of the
+  /// consumers' barrier (all threads have left a block), and of the word that is 0 after the last.
+  int64_t givenBarrier = 0, leftBarrier = 0, hasBlockOffset = 0;
   KernelParameters parameters;
 
   /// Returns the byte offset of a ring, of barriers or of a list in shared memory.
-  int64_t getPlace(mlir::Value memory) const { return places.lookup(memory); }
-  /// Returns the byte offset of the four words in which `device.clear_unseen` collects bits.
-  int64_t getClearWords() const { return clearWords; }
-  /// Returns the byte offset of the 32 words in which `device.collect` counts members per warp.
-  int64_t getCollectWords() const { return collectWords; }
-  /// Returns the numbers that `device.kept` reads, without repetition.
-  llvm::ArrayRef<mlir::Value> getKept() const { return kept; }
-  int64_t getKeptPlace(mlir::Value value) const { return firstKept + 8 * (llvm::find(kept, value) - kept.begin()); }
+  int64_t getOffset(mlir::Value memory) const { return offsets.lookup(memory); }
+  int64_t getKeptOffset(mlir::Value value) const { return firstKept + 8 * (llvm::find(kept, value) - kept.begin()); }
   /// Returns the tensor map of an array's tiles of the given rows.
   const TensorMap &getMap(mlir::Value array, unsigned rowAxis, int64_t rows, const SymExpr &step = SymExpr(1)) const;
   const TensorMap &getMap(device::CopyOp copy) const;
 
-  llvm::DenseMap<mlir::Value, int64_t> places;
-  int64_t clearWords = 0, collectWords = 0, firstKept = 0;
+  llvm::DenseMap<mlir::Value, int64_t> offsets;
+  /// Byte offsets of the 4 words in which `device.clear_unseen` collects bits, and of the 32 words in
+  /// which `device.collect` counts members per warp. 0: none.
+  int64_t clearWords = 0, collectWords = 0;
+  /// The numbers that `device.kept` reads, without repetition, and the byte offset of the first.
   std::vector<mlir::Value> kept;
+  int64_t firstKept = 0;
 };
 
 /// An array of a program's workspace. `number` is its position among the program's arguments.
@@ -134,12 +132,16 @@ struct WorkspaceArray {
 
 /// Returns whether some array starts at an offset known only at run time. Launchers then compute
 /// all offsets once, because the expressions of late arrays are long.
-bool hasRuntimePlaces(llvm::ArrayRef<WorkspaceArray> arrays);
+bool hasRuntimeOffsets(llvm::ArrayRef<WorkspaceArray> arrays);
 
 /// Returns the arrays of the workspace in order of placement, wider elements first, so that all are
 /// aligned. They are aligned to 64 bytes if tiles or wide accesses need it. If launches overlap, no
 /// two arrays share a cache line of 128 bytes, wherever the workspace starts.
 std::vector<WorkspaceArray> getWorkspace(device::ProgramOp program);
+/// Returns the array with this number among the program's arguments, or null.
+const WorkspaceArray *findArray(llvm::ArrayRef<WorkspaceArray> workspace, unsigned number);
+/// Returns the array with this name, which must exist.
+const WorkspaceArray &getArray(llvm::ArrayRef<WorkspaceArray> workspace, llvm::StringRef name);
 SymExpr getWorkspaceBytes(llvm::ArrayRef<WorkspaceArray> arrays);
 
 /// Returns the launch of a kernel. Rings are at multiples of 1024 bytes, the period of the 128-byte

@@ -4,7 +4,7 @@
 // binds the symbols from the shapes, checks its arguments, and launches.
 //
 //===----------------------------------------------------------------------===//
-#include "lib/Target/CNames.h"
+#include "lib/Target/CText.h"
 #include "lib/Target/EntryText.h"
 #include "lib/Target/PTX/LauncherText.h"
 #include "lib/Target/PTX/PTX.h"
@@ -18,15 +18,6 @@ using namespace llvm;
 
 namespace moa::ptx {
 namespace {
-
-std::string quoted(StringRef text) {
-  std::string result;
-  raw_string_ostream os(result);
-  os << '"';
-  printEscapedString(text, os);
-  os << '"';
-  return result;
-}
 
 /// Wraps a statement to lines of at most 110 columns, after commas outside of string literals.
 std::string wrapped(const std::string &statement) {
@@ -91,12 +82,12 @@ class ProgramPrinter {
 public:
   explicit ProgramPrinter(const Program &program)
       : signature(program.signature), launches(program.launches), workspace(program.workspace),
-        hasPlaces(gpu::hasRuntimePlaces(workspace)), names(signature), os(text) {}
+        hasRuntimeOffsets(gpu::hasRuntimeOffsets(workspace)), names(signature), os(text) {}
   std::string print() {
     printCall();
     printExamine();
     printLaunches();
-    printOthers();
+    printOtherEntries();
     return text;
   }
 
@@ -144,23 +135,16 @@ private:
   /// Returns the parameters of an entry point, in calling order.
   std::vector<std::string> parameters(bool withScalars = true) const {
     std::vector<std::string> list;
-    for (const Parameter *array : signature.getArrays())
-      if (!array->isOutput)
-        list.push_back("const DLTensor *" + names.of(*array));
-    for (const Parameter *scalar : signature.getScalars())
-      if (withScalars)
-        list.push_back(getScalarCType(scalar->type).str() + " " + names.of(*scalar));
-    for (const Parameter *array : signature.getArrays())
-      if (array->isOutput)
-        list.push_back("const DLTensor *" + names.of(*array));
+    for (const Parameter *parameter : signature.getCallingOrder())
+      if (withScalars || !parameter->isScalar())
+        list.push_back(declareParameter(*parameter, names.of(*parameter)));
     return list;
   }
   std::string callOfExamine() const {
     std::string list = examine() + "(c, &m";
-    for (bool outputs : {false, true})
-      for (const Parameter *array : signature.getArrays())
-        if (array->isOutput == outputs)
-          list += ", " + names.of(*array);
+    for (const Parameter *parameter : signature.getCallingOrder())
+      if (!parameter->isScalar())
+        list += ", " + names.of(*parameter);
     return list + ")";
   }
 
@@ -177,21 +161,8 @@ private:
   void check(const std::string &call) {
     os << wrapped("  code = " + call + ";") << "\n  if (code)\n    return code;\n";
   }
-  void printHead(const std::string &result, const std::string &name, std::vector<std::string> list) {
-    std::string row = result + " " + name + "(";
-    size_t indent = row.size();
-    std::string head;
-    for (auto [k, item] : enumerate(list)) {
-      std::string word = item + (k + 1 == list.size() ? ")" : ",");
-      if (row.size() + word.size() + 1 > 110 && row.size() > indent) {
-        head += row + "\n";
-        row = std::string(indent, ' ');
-      } else if (row.size() > indent) {
-        row += " ";
-      }
-      row += word;
-    }
-    heads.push_back(head + row);
+  void printHead(const std::string &result, const std::string &name, const std::vector<std::string> &list) {
+    heads.push_back(printDeclaration(result + " " + name, list, "", 110));
     os << heads.back() << " {\n";
   }
   void printExamine() {
@@ -200,24 +171,24 @@ private:
     printHead("static int32_t", examine(), list);
     os << "  int32_t code = MOA_OK;\n";
     for (const Parameter *array : signature.getArrays())
-      check("moa_open_array(&c->" + names.of(*array) + ", m, " + names.of(*array) + ", " + quoted(array->name) + ", " +
-            quoted(array->getTypeText()) + ", " + std::to_string(array->getRank()) + ", " +
+      check("moa_open_array(&c->" + names.of(*array) + ", m, " + names.of(*array) + ", " + quote(array->name) + ", " +
+            quote(array->getTypeText()) + ", " + std::to_string(array->getRank()) + ", " +
             std::to_string(getDLPackCode(array->type)) + ", " + std::to_string(getBits(array->type)) + ", " +
             (array->isOutput ? "true" : "false") + ")");
     for (const SymbolBinding &binding : signature.bindings)
-      check("moa_bind_symbol(&" + field(binding.name) + ", m, " + quoted(binding.name) + ", " +
-            quoted(getReadable(binding.value.str())) + ", " + expression(binding.value) + ")");
+      check("moa_bind_symbol(&" + field(binding.name) + ", m, " + quote(binding.name) + ", " +
+            quote(getReadable(binding.value.str())) + ", " + expression(binding.value) + ")");
     for (const Parameter *array : signature.getArrays())
       for (auto [axis, extent] : enumerate(array->extents))
         check("moa_check_extent(&c->" + names.of(*array) + ", m, " + std::to_string(axis) + ", " +
-              quoted(getReadable(extent.str())) + ", " + expression(extent) + ")");
+              quote(getReadable(extent.str())) + ", " + expression(extent) + ")");
     static const char *const relations[] = {"==", "!=", "<", "<=", ">", ">="};
     for (const Constraint &constraint : signature.constraints) {
       os << "  {\n"
          << wrapped("    const moa_checked lhs = " + expression(constraint.lhs) +
                     ", rhs = " + expression(constraint.rhs) + ";")
          << "\n"
-         << "    code = moa_check_constraint(m, " << quoted(constraint.text) << ", lhs, rhs, lhs.value "
+         << "    code = moa_check_constraint(m, " << quote(constraint.text) << ", lhs, rhs, lhs.value "
          << relations[constraint.relation] << " rhs.value);\n    if (code)\n      return code;\n  }\n";
     }
     std::string arrays;
@@ -228,15 +199,11 @@ private:
     std::set<unsigned> described;
     for (const gpu::Launch &launch : launches)
       for (const gpu::TensorMap &map : launch.parameters.maps)
-        if (!findWorkspace(map.array) && described.insert(map.array).second)
+        if (!gpu::findArray(workspace, map.array) && described.insert(map.array).second)
           check("moa_check_tiles(&c->" + names.of(signature.parameters[map.array]) + ", m)");
     os << "  return MOA_OK;\n}\n\n";
   }
 
-  const gpu::WorkspaceArray *findWorkspace(unsigned number) const {
-    auto found = find_if(workspace, [&](const gpu::WorkspaceArray &a) { return a.number == number; });
-    return found == workspace.end() ? nullptr : &*found;
-  }
   /// Prints a variable with the address of a workspace array. Returns the name of the variable.
   std::string printPlace(const gpu::WorkspaceArray &array) {
     std::string place = "moa_place_" + std::to_string(array.number);
@@ -248,9 +215,9 @@ private:
     return place;
   }
   /// Prints a descriptor for a workspace array, like those of the caller's arrays.
-  void printPlaced(const gpu::WorkspaceArray &array, bool hasPlace) {
+  void printPlaced(const gpu::WorkspaceArray &array, bool hasAddress) {
     std::string number = std::to_string(array.number), extents;
-    std::string place = hasPlace ? "moa_place_" + number : printPlace(array);
+    std::string place = hasAddress ? "moa_place_" + number : printPlace(array);
     for (const SymExpr &extent : array.extents)
       extents += (extents.empty() ? "" : ", ") + expression(extent) + ".value";
     os << wrapped("    int64_t moa_shape_" + number + "[] = {" + extents + "};") << "\n"
@@ -286,7 +253,7 @@ private:
        << launch.name << " */\n";
     std::vector<std::string> pointers;
     for (unsigned number : launch.parameters.arrays) {
-      const gpu::WorkspaceArray *array = findWorkspace(number);
+      const gpu::WorkspaceArray *array = gpu::findArray(workspace, number);
       if (!array) {
         pointers.push_back("&c->" + names.of(signature.parameters[number]) + ".begin");
         continue;
@@ -295,14 +262,14 @@ private:
     }
     std::set<unsigned> placed;
     for (const gpu::TensorMap &map : launch.parameters.maps)
-      if (const gpu::WorkspaceArray *array = findWorkspace(map.array))
+      if (const gpu::WorkspaceArray *array = gpu::findArray(workspace, map.array))
         if (placed.insert(map.array).second)
           printPlaced(*array, is_contained(launch.parameters.arrays, map.array));
     for (auto [k, map] : enumerate(launch.parameters.maps)) {
       std::string name = "moa_map_" + std::to_string(k);
       std::string call = (map.hasSteps() ? "moa_describe_steps(&" : "moa_describe_tiles(&") + name + ", &" +
-                         (findWorkspace(map.array) ? "moa_placed_" + std::to_string(map.array)
-                                                   : "c->" + names.of(signature.parameters[map.array])) +
+                         (gpu::findArray(workspace, map.array) ? "moa_placed_" + std::to_string(map.array)
+                                                               : "c->" + names.of(signature.parameters[map.array])) +
                          ", " + std::to_string(map.rowAxis) + ", " + std::to_string(map.rows) +
                          (map.hasSteps() ? ", " + expression(map.step) : "");
       os << "    CUtensorMap " << name << ";\n"
@@ -336,11 +303,11 @@ private:
     std::string blocks = "grid.value";
     if (std::optional<int64_t> most = launch.getMostBlocks())
       blocks += " < " + std::to_string(*most) + " ? grid.value : " + std::to_string(*most);
-    os << (pointers.empty() ? "NULL};\n" : "};\n") << "    code = moa_launch(" << quoted(launch.name)
-       << ", &moa_latest, " << launch.number << ", " << launch.getLeastBefore() << ", " << blocks << ", "
+    os << (pointers.empty() ? "NULL};\n" : "};\n") << "    code = moa_launch(" << quote(launch.name)
+       << ", &moa_latest, " << launch.number << ", " << launch.getFirstOverlapped() << ", " << blocks << ", "
        << launch.threads << ", " << launch.sharedBytes
        << ", moa_parameters, stream);\n    if (code)\n      return code;\n  }";
-    os << (launch.isCountedOn ? " else {\n    moa_latest = -1; /* others count on its wait */\n  }\n" : "\n");
+    os << (launch.isReliedOn ? " else {\n    moa_latest = -1; /* others count on its wait */\n  }\n" : "\n");
   }
   void begin(const char *result, const std::string &suffix, std::vector<std::string> more, const char *message) {
     std::vector<std::string> list = parameters();
@@ -355,8 +322,8 @@ private:
   /// Returns an expression for the bytes of the workspace. If offsets are known only at run time,
   /// it also computes these.
   std::string size() const {
-    return hasPlaces ? "moa_layout_of_" + signature.name + "(c, moa_places)"
-                     : expression(gpu::getWorkspaceBytes(workspace));
+    return hasRuntimeOffsets ? "moa_layout_of_" + signature.name + "(c, moa_places)"
+                             : expression(gpu::getWorkspaceBytes(workspace));
   }
   void printLayout() {
     std::string list;
@@ -376,11 +343,11 @@ private:
           "size;\n}\n\n";
   }
   void declarePlaces() {
-    if (hasPlaces)
+    if (hasRuntimeOffsets)
       os << "  int64_t moa_places[" << workspace.size() << "];\n";
   }
   void printLaunches() {
-    if (hasPlaces)
+    if (hasRuntimeOffsets)
       printLayout();
     begin("int32_t", "", {"void *workspace", "size_t bytes", "void *stream"}, "{NULL, 0}");
     os << "  moa_checked grid;\n  int32_t code = MOA_OK;\n  int moa_latest = -1; /* launch of this "
@@ -424,14 +391,13 @@ private:
       os << "  (void)grid, (void)moa_latest;\n";
     for (const ShownLater &shown : signature.shownLater) {
       std::string result =
-          "&c->" + names.of(signature.parameters[shown.parameter]) + ", " + quoted(shown.within.str()) + ", ";
+          "&c->" + names.of(signature.parameters[shown.parameter]) + ", " + quote(shown.within.str()) + ", ";
       if (shown.bounds.empty()) {
-        os << wrapped("  code = moa_not_shown(&m, " + result + quoted(shown.why) + ");")
+        os << wrapped("  code = moa_not_shown(&m, " + result + quote(shown.why) + ");")
            << "\n  moa_found = code ? code : moa_found;\n";
         continue;
       }
-      const gpu::WorkspaceArray &bounds =
-          *find_if(workspace, [&](const gpu::WorkspaceArray &a) { return a.name == shown.bounds; });
+      const gpu::WorkspaceArray &bounds = gpu::getArray(workspace, shown.bounds);
       std::string extents, axes;
       for (const SymExpr &extent : bounds.extents) {
         extents += (extents.empty() ? "" : ", ") + expression(extent) + ".value";
@@ -441,13 +407,13 @@ private:
       std::string place = printPlace(bounds);
       os << wrapped("    const int64_t moa_extents[] = {" + (extents.empty() ? "1" : extents) + "};") << "\n"
          << wrapped("    code = moa_check_bounds(&m, stream, " + result + getNumberText(shown.within.epsilon) + ", " +
-                    place + ", " + quoted(axes) + ", moa_extents, " + std::to_string(bounds.extents.size()) + ");")
+                    place + ", " + quote(axes) + ", moa_extents, " + std::to_string(bounds.extents.size()) + ");")
          << "\n  }\n  if (code == MOA_LAUNCH)\n    return code;\n  moa_found = code ? code : "
             "moa_found;\n";
     }
     os << "  return moa_found;\n}\n\n";
   }
-  void printOthers() {
+  void printOtherEntries() {
     begin("int64_t", "_workspace", {}, "{NULL, 0}");
     ignoreScalars();
     if (workspace.empty()) {
@@ -461,12 +427,12 @@ private:
     begin("int32_t", "_check", {"char *message", "size_t n"}, "{message, n}");
     ignoreScalars();
     os << "  if (message && n)\n    message[0] = 0;\n  return " << callOfExamine() << ";\n}\n\n";
-    if (signature.getNeverShown().size() < signature.shownLater.size())
+    if (signature.hasInputDependentTolerance())
       printShown();
     printHead("int32_t", signature.name + "_prepare", {"int32_t device"});
     std::string kernels, bytes;
     for (const gpu::Launch &launch : launches) {
-      kernels += (kernels.empty() ? "" : ", ") + quoted(launch.name);
+      kernels += (kernels.empty() ? "" : ", ") + quote(launch.name);
       bytes += (bytes.empty() ? "" : ", ") + std::to_string(launch.sharedBytes);
     }
     os << "  static const char *const kernels[] = {" << (kernels.empty() ? "NULL" : kernels)
@@ -488,7 +454,7 @@ private:
   const std::vector<gpu::Launch> &launches;
   std::map<std::string, std::string> conditions; // variables that hold them
   const std::vector<gpu::WorkspaceArray> &workspace;
-  const bool hasPlaces;
+  const bool hasRuntimeOffsets;
   HostNames names;
   std::string text;
   raw_string_ostream os;

@@ -9,13 +9,6 @@ using namespace llvm;
 namespace moa::ptx {
 namespace {
 
-json::Array strings(ArrayRef<std::string> list) {
-  json::Array array;
-  for (const std::string &word : list)
-    array.push_back(word);
-  return array;
-}
-
 json::Array printShape(ArrayRef<SymExpr> extents) {
   json::Array shape;
   for (const SymExpr &extent : extents)
@@ -34,14 +27,13 @@ json::Object printArgument(const Parameter &parameter) {
 
 /// Describes a call of cuTensorMapEncodeTiled; axes are listed innermost first.
 json::Object printMap(const gpu::TensorMap &map, const Program &program) {
-  auto placed = find_if(program.workspace, [&](const gpu::WorkspaceArray &a) { return a.number == map.array; });
-  bool isPlaced = placed != program.workspace.end();
-  const Parameter *array = isPlaced ? nullptr : &program.signature.parameters[map.array];
-  unsigned rank = isPlaced ? placed->extents.size() : array->getRank();
-  unsigned bits = isPlaced ? placed->element.getIntOrFloatBitWidth() : getBits(array->type);
+  const gpu::WorkspaceArray *temporary = gpu::findArray(program.workspace, map.array);
+  const Parameter *array = temporary ? nullptr : &program.signature.parameters[map.array];
+  unsigned rank = temporary ? temporary->extents.size() : array->getRank();
+  unsigned bits = temporary ? temporary->element.getIntOrFloatBitWidth() : getBits(array->type);
   std::string type;
   llvm::raw_string_ostream os(type);
-  isPlaced ? os << placed->element : os << getName(array->type);
+  temporary ? os << temporary->element : os << getName(array->type);
   json::Array box;
   for (unsigned k = 0; k != rank; ++k) {
     unsigned axis = rank - 1 - k;
@@ -49,7 +41,7 @@ json::Object printMap(const gpu::TensorMap &map, const Program &program) {
   }
   json::Object object{{"kind", "tensor_map"},
                       {"name", map.name},
-                      {isPlaced ? "workspace" : "array", isPlaced ? placed->name : array->name},
+                      {temporary ? "workspace" : "array", temporary ? temporary->name : array->name},
                       {"type", type},
                       {"row_axis", int64_t(map.rowAxis)},
                       {"box", std::move(box)},
@@ -59,10 +51,10 @@ json::Object printMap(const gpu::TensorMap &map, const Program &program) {
                       {"out_of_bounds", "zeros"}};
   if (map.hasSteps())
     object["row_step"] = getReadable(map.step.str());
-  if (!isPlaced)
+  if (!temporary)
     return object;
-  object["shape"] = printShape(placed->extents);
-  object["offset"] = getReadable(placed->offset.str());
+  object["shape"] = printShape(temporary->extents);
+  object["offset"] = getReadable(temporary->offset.str());
   return object;
 }
 
@@ -70,8 +62,7 @@ json::Object printLaunch(const gpu::Launch &launch, const Program &program) {
   const KernelSignature &signature = program.signature;
   json::Array parameters;
   for (unsigned number : launch.parameters.arrays) {
-    auto array = find_if(program.workspace, [&](const gpu::WorkspaceArray &a) { return a.number == number; });
-    if (array != program.workspace.end())
+    if (const gpu::WorkspaceArray *array = gpu::findArray(program.workspace, number))
       parameters.push_back(
           json::Object{{"kind", "workspace"}, {"name", array->name}, {"offset", getReadable(array->offset.str())}});
     else
@@ -129,7 +120,7 @@ json::Object printProgram(const Program &program) {
   for (const gpu::Launch &launch : program.launches)
     launches.push_back(printLaunch(launch, program));
   json::Object object{{"name", signature.name},
-                      {"symbols", strings(signature.symbols)},
+                      {"symbols", json::Array(signature.symbols)},
                       {"bindings", std::move(bindings)},
                       {"constraints", std::move(constraints)},
                       {"arguments", std::move(arguments)},
@@ -143,8 +134,7 @@ json::Object printProgram(const Program &program) {
       shown.push_back(std::move(told));
       continue;
     }
-    const gpu::WorkspaceArray &bounds =
-        *find_if(program.workspace, [&](const gpu::WorkspaceArray &a) { return a.name == entry.bounds; });
+    const gpu::WorkspaceArray &bounds = gpu::getArray(program.workspace, entry.bounds);
     told["workspace"] = bounds.name;
     told["offset"] = getReadable(bounds.offset.str());
     told["shape"] = printShape(bounds.extents);
