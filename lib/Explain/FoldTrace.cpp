@@ -168,7 +168,7 @@ void FoldText::printRepair(const AccPlan &acc) {
     }));
   };
   os << "      R3: the term of " << stateName(acc.reduce) << " reads " << all << " of this pass and is "
-     << (repair.others.empty() ? "G·H" : "G·H times differences from the states that it reads") << ",\n"
+     << (repair.others.empty() ? "G·H" : "G·H times differences from these states") << ",\n"
      << "        G = " << str(repair.g) << "\n        H = " << str(repair.h) << "\n        when " << before
      << (refs.size() == 1 ? " becomes " : " become ") << all << ", " << stateName(acc.reduce) << " is multiplied by H("
      << all << ")/H(" << before << ") = " << textOf(rules.ratio(repair.h, acc.states, old, now)) << "\n";
