@@ -7,10 +7,10 @@
 //
 // For example, (Q·Kᵀ)·V becomes Q·(Kᵀ·V), which gives linear attention.
 //===----------------------------------------------------------------------===//
+#include "lib/Conversion/DNFToONF/AffineForm.h"
 #include "lib/Conversion/DNFToONF/Derivation.h"
 #include "lib/Conversion/DNFToONF/Distance.h"
 #include "lib/Conversion/DNFToONF/IndexBounds.h"
-#include "lib/Conversion/DNFToONF/LinearForm.h"
 #include "lib/Conversion/DNFToONF/Observer.h"
 #include "lib/Support/Shorten.h"
 #include <cmath>
@@ -130,7 +130,7 @@ bool Derivation::findRange(Association &a, const IndexExtents &rows) {
 
 /// Remarks that rows do not share a sum of products, and why.
 void Derivation::remarkOnRows(const Association &a, int64_t row, const Twine &why) {
-  if (quiet || !remarked.insert(a.sum).second)
+  if (isTrial || !remarked.insert(a.sum).second)
     return;
   auto [place, name] = placeAndName(a.sum);
   emitRemark(place) << "'" << name << "' is summed over '" << a.sum->extent << "' for each '" << exprs.indexName(row)
@@ -279,7 +279,7 @@ void Derivation::takeScaleOut(SharedTerm &term, int64_t j) {
 
 /// Returns whether a factor of a term depends on both j and the row, so that rows cannot share the
 /// sum.
-static bool knowsRow(FoldRules &rules, const Expr term, int64_t j, int64_t row) {
+static bool mixesRow(FoldRules &rules, const Expr term, int64_t j, int64_t row) {
   return llvm::any_of(rules.factors(term), [&](const FoldRules::Factor &factor) {
     return factor.base->dependsOn(j) && factor.base->dependsOn(row);
   });
@@ -313,7 +313,7 @@ std::optional<Derivation::Association> Derivation::findAssociation(Expr t, const
       for (auto &[id, extent] : rows) {
         if (!term.left->dependsOn(id) || term.right->dependsOn(id))
           continue;
-        isApart |= !knowsRow(rules, term.term, j, id);
+        isApart |= !mixesRow(rules, term.term, j, id);
         // Remark only on weights of indices and elements, which the user may be able to split.
         auto blocking = llvm::find_if(factors, [&, n = n, id = id](const FoldRules::Factor &other) {
           return other.base != factors[n].base && other.base->dependsOn(j) && other.base->dependsOn(id) &&
@@ -333,7 +333,7 @@ std::optional<Derivation::Association> Derivation::findAssociation(Expr t, const
   SmallVector<int64_t> shared;
   for (auto &[id, extent] : rows)
     if (t->dependsOn(id) &&
-        llvm::none_of(found.terms, [&](const SharedTerm &term) { return knowsRow(rules, term.term, j, id); }))
+        llvm::none_of(found.terms, [&](const SharedTerm &term) { return mixesRow(rules, term.term, j, id); }))
       shared.push_back(id);
   if (shared.empty())
     return std::nullopt;
@@ -415,7 +415,7 @@ void Derivation::addCosts(const Association &a, const IndexExtents &extents, Ass
 }
 
 /// Returns Σ over the axis of the left operand times `stored`; `stored` if there is no inner sum.
-Expr Derivation::rowsShare(const Association &a, const SharedTerm &term, Expr stored, Expr present) {
+Expr Derivation::contractWithRow(const Association &a, const SharedTerm &term, Expr stored, Expr present) {
   Expr value = stored;
   if (term.inner) {
     Expr product = exprs.op("arith.mulf", {term.left, stored}, a.sum->type);
@@ -427,15 +427,15 @@ Expr Derivation::rowsShare(const Association &a, const SharedTerm &term, Expr st
 }
 
 /// Returns a ± b, or ±b without a.
-Expr Derivation::added(Expr a, const SharedTerm &term, Expr b) {
+Expr Derivation::addTerm(Expr a, const SharedTerm &term, Expr b) {
   if (!a)
     return term.isNegative ? exprs.op("arith.negf", {b}, b->type) : b;
   return exprs.op(term.isNegative ? "arith.subf" : "arith.addf", {a, b}, b->type);
 }
 
-Expr Derivation::associated(std::vector<NestPlan> &nests, const Association &a, const IndexExtents &rows) {
+Expr Derivation::buildAssociated(std::vector<NestPlan> &nests, const Association &a, const IndexExtents &rows) {
   if (a.bound)
-    return associatedBefore(nests, a, rows);
+    return buildAssociatedByParts(nests, a, rows);
   Expr value = nullptr;
   for (const SharedTerm &term : a.terms) {
     Expr stored = exprs.reduce(Monoid::add, a.sum->extent, a.j, term.term, a.range,
@@ -450,10 +450,10 @@ Expr Derivation::associated(std::vector<NestPlan> &nests, const Association &a, 
       stored = isFloatSum(stored) ? storeSum(nests, stored, indices, stored->type, name, loc)
                                   : store(nests, stored, indices, stored->type, name, loc);
     }
-    Expr share = rowsShare(a, term, stored);
+    Expr share = contractWithRow(a, term, stored);
     if (term.scale)
       share = exprs.op("arith.mulf", {term.scale, share}, share->type);
-    value = added(value, term, share);
+    value = addTerm(value, term, share);
   }
   value = normalise(value);
   exprs.inheritPlace(a.sum, value);
@@ -544,7 +544,7 @@ Expr Derivation::associate(std::vector<NestPlan> &nests, Expr value, const Index
   int64_t last = rows.back().first;
   bool hasAxis = llvm::any_of(found, [&](const Association &a) { return a.sum->dependsOn(last); });
   for (const Association &a : found) {
-    Expr sum = associated(nests, a, a.rows);
+    Expr sum = buildAssociated(nests, a, a.rows);
     // Next to a product of matrices, a value that all columns of a row share is stored in advance.
     if (hasAxis && a.rows.size() == rows.size() && !a.sum->dependsOn(last) && !a.bound) {
       auto [loc, name] = placeAndName(a.sum);

@@ -36,7 +36,7 @@ Expr Derivation::makeAny(StringRef extent, int64_t index, Expr present) {
 Expr Derivation::makeLeftOut(const AccPlan &acc, int64_t index) {
   const Type type = acc.reduce->type;
   Expr term = exprs.constant(getIdentity(acc.reduce->monoid, type), type);
-  for (Expr condition : acc.repair.leftOut)
+  for (Expr condition : acc.rescale.leftOut)
     term = exprs.op("arith.select", {condition, exprs.floatConstant(0, type), term}, type);
   return exprs.reduce(acc.reduce->monoid, acc.reduce->extent, index, term, acc.present, TypeAttr(),
                       exprs.indexName(index));
@@ -180,7 +180,7 @@ Expr Derivation::normaliseReduce(Expr e) {
   if (present && e->monoid == Monoid::add && isa<FloatType>(e->type))
     std::tie(body, present) = shareRange(e, j, body, present);
   if (e->monoid == Monoid::add && isa<FloatType>(e->type)) {
-    body = openPowers(e, j, body, present);
+    body = distributePowers(e, j, body, present);
     if (Expr apart = distribute(e, j, body, present))
       return apart;
     if (Expr expanded = expand(e, j, body, present))
@@ -219,7 +219,7 @@ Expr Derivation::normalise(Expr e) {
 /// depend on it. It is also carried if it is short and a sum is a product of factors with and
 /// without it, since the factors without it are then shared. Otherwise the last of the other axes
 /// that some reduction does not depend on is carried, if any.
-std::optional<size_t> Derivation::chooseCarried(Expr value, ArrayRef<int64_t> indices, const AxisList &domain) {
+std::optional<size_t> Derivation::chooseCarried(Expr value, ArrayRef<int64_t> indices, const Domain &domain) {
   if (indices.size() < 2)
     return std::nullopt;
   size_t axis = indices.size() - 1;
@@ -262,7 +262,7 @@ int64_t Derivation::rowIndex(size_t axis, StringRef name) {
 }
 
 /// Adds an output, whose value is given at the row indices of `domain`, to the nest of its rows.
-void Derivation::addOutput(std::vector<NestPlan> &nests, OutputPlan output, const AxisList &domain, bool carries) {
+void Derivation::addOutput(std::vector<NestPlan> &nests, OutputPlan output, const Domain &domain, bool carries) {
   size_t rank = domain.size();
   ArrayRef<int64_t> ids = ArrayRef<int64_t>(rowIds).take_front(rank);
   std::optional<size_t> axis;
@@ -308,8 +308,7 @@ void Derivation::addOutput(std::vector<NestPlan> &nests, OutputPlan output, cons
 }
 
 /// Returns the normalised value of an output at the row indices, 0 where it is absent.
-Expr Derivation::valueOf(std::vector<NestPlan> &nests, ExprImporter &importer, dnf::OutputOp op,
-                         const AxisList &domain) {
+Expr Derivation::valueOf(std::vector<NestPlan> &nests, ExprImporter &importer, dnf::OutputOp op, const Domain &domain) {
   SmallVector<Expr> indices;
   std::map<int64_t, std::string> extents;
   for (auto [k, axis] : llvm::enumerate(domain)) {
@@ -319,12 +318,12 @@ Expr Derivation::valueOf(std::vector<NestPlan> &nests, ExprImporter &importer, d
   }
   auto [value, present] = importer.output(op, indices);
   if (present)
-    present = restrictChoices(exprs, kernel, reads, extents, present);
-  value = restrictChoices(exprs, kernel, reads, extents, value, present);
+    present = guardSelections(exprs, kernel, reads, extents, present);
+  value = guardSelections(exprs, kernel, reads, extents, value, present);
   value = exprs.replace(value, [&](Expr e) -> Expr {
     bool isOfRow =
         e->kind == ExprKind::Reduce && llvm::all_of(e->freeIndices, [&](int64_t id) { return extents.count(id); });
-    return isOfRow ? takeSumIn(e) : nullptr;
+    return isOfRow ? moveSumIntoCascade(e) : nullptr;
   });
   IndexExtents rows;
   for (auto [k, axis] : llvm::enumerate(domain))
@@ -377,7 +376,7 @@ std::vector<NestPlan> Derivation::run() {
   llvm::sort(outputs, [](dnf::OutputOp a, dnf::OutputOp b) { return a.getResult() < b.getResult(); });
   comparesExtremes = llvm::any_of(outputs, readsComparedExtreme);
   for (dnf::OutputOp op : outputs) {
-    AxisList domain;
+    Domain domain;
     for (auto [name, extent] : llvm::zip_equal(op.getNames(), op.getDomain()))
       domain.push_back({cast<StringAttr>(name).getValue().str(), cast<StringAttr>(extent).getValue().str()});
     Expr value = valueOf(nests, importer, op, domain);
@@ -559,9 +558,9 @@ std::pair<Location, std::string> Derivation::placeOf(const AccPlan &acc) {
 void Derivation::remark(const AccPlan &acc) {
   auto [place, name] = placeOf(acc);
   InFlightDiagnostic remark = emitRemark(place);
-  remark << "'" << name << "' takes another pass over '" << acc.reduce->extent << "': " << acc.repair.reason
-         << ", blocked by " << shorten(exprs.strAsWritten(acc.repair.blocked));
-  for (Expr earlier : exprs.writtenReductions(acc.repair.blocked))
+  remark << "'" << name << "' takes another pass over '" << acc.reduce->extent << "': " << acc.rescale.reason
+         << ", blocked by " << shorten(exprs.strAsWritten(acc.rescale.blocked));
+  for (Expr earlier : exprs.writtenReductions(acc.rescale.blocked))
     remark.attachNote(exprs.places.find(earlier)->second) << "'" << exprs.writtenText(earlier) << "' is computed here";
 }
 
@@ -589,7 +588,7 @@ void Derivation::assignPass(NestPlan &nest, AccPlan &acc) {
   for (Expr dep : acc.deps) {
     AccPlan &other = planOf(dep);
     // Terms that the state leaves out join it only after the fold.
-    bool mayShare = enabled("R2") && sameRange(other) && !other.carried && other.repair.leftOut.empty();
+    bool mayShare = enabled("R2") && sameRange(other) && !other.carried && other.rescale.leftOut.empty();
     pass = std::max(pass, other.pass + (mayShare ? 0 : 1));
   }
   acc.pass = pass;
@@ -602,28 +601,28 @@ void Derivation::assignPass(NestPlan &nest, AccPlan &acc) {
   if (acc.carried)
     indices.push_back(*acc.carried);
   if (acc.present && rules.reads(acc.present, acc.states)) {
-    acc.repair.blocked = acc.present;
-    acc.repair.reason = "its range depends on an earlier result";
+    acc.rescale.blocked = acc.present;
+    acc.rescale.reason = "its range depends on an earlier result";
   } else {
-    acc.repair =
-        rules.repair(acc.reduce, acc.body, acc.states, indices, [&](Expr state) { return planOf(state).body; });
-    if (!acc.repair.valid() && !acc.carried && repairMoments(nest, acc))
+    acc.rescale =
+        rules.rescale(acc.reduce, acc.body, acc.states, indices, [&](Expr state) { return planOf(state).body; });
+    if (!acc.rescale.valid() && !acc.carried && rescaleMoments(nest, acc))
       return;
   }
-  if (acc.repair.valid() && enabled("R3"))
+  if (acc.rescale.valid() && enabled("R3"))
     return;
-  if (!acc.repair.valid() && !quiet)
+  if (!acc.rescale.valid() && !isTrial)
     remark(acc);
   if (observer)
     observer->refused(acc);
   acc.states.clear();
-  acc.repair = Repair();
+  acc.rescale = RescaleRule();
   acc.pass = pass + 1;
 }
 
-/// Applies R3 to a sum of powers of differences. The sums that the repair adds become states of the
+/// Applies R3 to a sum of powers of differences. The sums that the rescale adds become states of the
 /// same fold, before `acc`.
-bool Derivation::repairMoments(NestPlan &nest, AccPlan &acc) {
+bool Derivation::rescaleMoments(NestPlan &nest, AccPlan &acc) {
   if (!enabled("R3"))
     return false;
   int64_t j = nest.foldIndex[acc.reduce->extent];
@@ -631,20 +630,20 @@ bool Derivation::repairMoments(NestPlan &nest, AccPlan &acc) {
     auto it = llvm::find_if(nest.accs, [&](auto &a) { return a->reduce == reduce; });
     return it == nest.accs.end() ? nullptr : it->get();
   };
-  Repair repair = rules.moments(acc.reduce, acc.body, acc.present, makeAny(acc.reduce->extent, j, acc.present),
-                                acc.states, j, [&](Expr state) { return planOf(state)->body; });
-  bool isOfFold = repair.valid() && llvm::all_of(repair.others, [&](const Repair::Other &other) {
+  RescaleRule rescale = rules.moments(acc.reduce, acc.body, acc.present, makeAny(acc.reduce->extent, j, acc.present),
+                                      acc.states, j, [&](Expr state) { return planOf(state)->body; });
+  bool isOfFold = rescale.valid() && llvm::all_of(rescale.others, [&](const RescaleRule::Other &other) {
                     AccPlan *plan = planOf(other.sum);
                     return !plan || !isAssigned(nest, *plan, acc) ||
                            (plan->pass == acc.pass && plan->present == acc.present && !plan->carried);
                   });
   if (!isOfFold)
     return false;
-  if (!quiet)
-    for (const Repair::Other &other : repair.others)
+  if (!isTrial)
+    for (const RescaleRule::Other &other : rescale.others)
       exprs.reductionNames.try_emplace(other.sum, acc.name + "_moment" + std::to_string(other.degree));
-  acc.repair = std::move(repair);
-  acc.body = acc.repair.term;
+  acc.rescale = std::move(rescale);
+  acc.body = acc.rescale.term;
   return true;
 }
 
@@ -656,12 +655,12 @@ bool Derivation::isAssigned(const NestPlan &nest, const AccPlan &acc, const AccP
   return false;
 }
 
-/// Places the sums that the repair of state k adds before state k. Returns whether the order
+/// Places the sums that the rescale of state k adds before state k. Returns whether the order
 /// changed.
 bool Derivation::addOthers(NestPlan &nest, size_t k) {
   bool moved = false;
   AccPlan &acc = *nest.accs[k];
-  for (const Repair::Other &other : acc.repair.others) {
+  for (const RescaleRule::Other &other : acc.rescale.others) {
     addReduction(nest, other.sum);
     auto it = llvm::find_if(nest.accs, [&](auto &a) { return a->reduce == other.sum; });
     if (isAssigned(nest, **it, acc))
@@ -725,21 +724,21 @@ void Derivation::planFolds(NestPlan &nest) {
     acc.deps.assign(deps.begin(), deps.end());
     assignPass(nest, acc);
     if (addOthers(nest, k)) {
-      for (const Repair::Other &other : acc.repair.others)
+      for (const RescaleRule::Other &other : acc.rescale.others)
         members.insert(other.sum);
       --k;
       continue;
     }
     // A state that may end singular needs to know whether its range is empty.
-    if (llvm::any_of(acc.repair.singular, [](double s) { return s == s; })) {
+    if (llvm::any_of(acc.rescale.singular, [](double s) { return s == s; })) {
       Expr any = makeAny(acc.reduce->extent, nest.foldIndex[acc.reduce->extent], acc.present);
       if (any->kind == ExprKind::Reduce && members.insert(any).second)
         addReduction(nest, any);
     }
     // R3 for an extreme: a second state collects the 0 of each term that the state leaves out.
-    if (!acc.repair.leftOut.empty()) {
+    if (!acc.rescale.leftOut.empty()) {
       Expr left = makeLeftOut(acc, nest.foldIndex[acc.reduce->extent]);
-      if (!quiet)
+      if (!isTrial)
         exprs.reductionNames.try_emplace(left, acc.name + "_zeros");
       if (members.insert(left).second)
         addReduction(nest, left);
@@ -753,7 +752,7 @@ void Derivation::planFolds(NestPlan &nest) {
       return pair && f.pass == acc->pass && f.extent == acc->reduce->extent && f.present == acc->present;
     });
     bool isNew = fold == nest.folds.end();
-    if (isNew && pair && !quiet && acc->reduce->monoid != Monoid::or_) {
+    if (isNew && pair && !isTrial && acc->reduce->monoid != Monoid::or_) {
       auto other = llvm::find_if(nest.folds, [&](const FoldPlan &f) {
         return f.pass == acc->pass && f.extent == acc->reduce->extent && f.accs.front()->reduce->monoid != Monoid::or_;
       });

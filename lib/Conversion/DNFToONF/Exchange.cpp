@@ -108,7 +108,7 @@ Expr Derivation::exchange(const NestPlan &nest, Expr t, int64_t k, Expr body, Ex
 }
 
 /// Rewrites select(c, F(select(c, a, b)), z) to select(c, F(a), z), outside of reductions.
-static Expr dropRepeatedChoices(ExprContext &exprs, Expr e) {
+static Expr dropRepeatedSelections(ExprContext &exprs, Expr e) {
   std::function<Expr(Expr, Expr)> under = [&](Expr root, Expr condition) {
     return exprs.replace(root, [&](Expr node) -> Expr {
       if (node->kind == ExprKind::Reduce)
@@ -138,9 +138,9 @@ unsigned Derivation::countPasses(const NestPlan &nest, ArrayRef<OutputPlan> outp
   trial.carriedExtents = nest.carriedExtents;
   trial.innerAxes = nest.innerAxes;
   FoldObserver *listener = std::exchange(observer, nullptr);
-  bool wasQuiet = std::exchange(quiet, true);
+  bool wasTrial = std::exchange(isTrial, true);
   planFolds(trial);
-  quiet = wasQuiet;
+  isTrial = wasTrial;
   observer = listener;
   return llvm::count_if(trial.folds, [](const FoldPlan &fold) {
     auto extent = SymExpr::parse(fold.extent);
@@ -173,7 +173,7 @@ void Derivation::exchangeReductions(NestPlan &nest) {
       auto it = exchanged.find(e);
       return it == exchanged.end() ? nullptr : it->second.value;
     });
-    output.value = dropRepeatedChoices(exprs, output.value);
+    output.value = dropRepeatedSelections(exprs, output.value);
   }
   // A reader of the exchanged sum in its own range may lose the pass that it shared.
   bool pays = !exchanged.empty() && countPasses(nest, after) <= countPasses(nest, nest.outputs);
@@ -188,7 +188,7 @@ void Derivation::exchangeReductions(NestPlan &nest) {
 
 /// Applies R5 in the other direction, for a sum over an axis of known length that has a cascade
 /// over another range as a factor: the sum moves into the term of the cascade.
-Expr Derivation::takeSumIn(Expr t) {
+Expr Derivation::moveSumIntoCascade(Expr t) {
   if (!enabled("R5") || !isPlainSum(t) || t->getPresent() || !isPositiveConstant(t->extent))
     return nullptr;
   int64_t d = exprs.freshIndex(exprs.boundName(t));

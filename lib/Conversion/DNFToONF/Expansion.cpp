@@ -17,16 +17,16 @@ using namespace moa;
 namespace {
 
 /// One term of a sum of products: G depends on the index, H on results.
-struct Term {
+struct Summand {
   SmallVector<Expr> g, h;
   bool isShifted = false; // g is measured from its first value
 };
-using Terms = SmallVector<Term>;
-constexpr size_t kMostTerms = 8;
+using Summands = SmallVector<Summand>;
+constexpr size_t kMostSummands = 8;
 
-class Expansion {
+class SumExpansion {
 public:
-  Expansion(ExprContext &exprs, FoldRules &rules, Expr sum, int64_t j)
+  SumExpansion(ExprContext &exprs, FoldRules &rules, Expr sum, int64_t j)
       : exprs(exprs), rules(rules), sum(sum), j(j), type(sum->type) {}
 
   /// Returns the expansion of `body`, or null if it does not have this form.
@@ -36,11 +36,11 @@ private:
   bool weighsResults(Expr weights, const StateSet &results);
   bool readsResult(Expr e);
   bool isMixed(Expr e) { return e->dependsOn(j) && readsResult(e); }
-  std::optional<Terms> separate(Expr e);
-  std::optional<Terms> product(const Terms &a, const Terms &b);
-  bool addsExtremes(const Terms &terms);
-  bool canShift(const Terms &terms);
-  Terms shifted(const Terms &terms);
+  std::optional<Summands> separate(Expr e);
+  std::optional<Summands> product(const Summands &a, const Summands &b);
+  bool addsExtremes(const Summands &terms);
+  bool canShift(const Summands &terms);
+  Summands shifted(const Summands &terms);
   Expr count();
   std::optional<Expr> meanOfDistances(Expr h, Expr g, Expr first);
   Expr firstValue(Expr g);
@@ -57,7 +57,7 @@ private:
 /// Returns whether a factor of the weights also scales the terms of results. The first value is
 /// within √n deviations of a mean, but not of a weighted mean: an element of little weight may be
 /// anywhere.
-bool Expansion::weighsResults(Expr weights, const StateSet &results) {
+bool SumExpansion::weighsResults(Expr weights, const StateSet &results) {
   StateSet factors;
   for (const FoldRules::Factor &factor : rules.factors(weights))
     if (factor.base->dependsOn(j))
@@ -70,40 +70,40 @@ bool Expansion::weighsResults(Expr weights, const StateSet &results) {
 }
 
 /// Returns whether `e` reads results of reductions over the same range without conditions.
-bool Expansion::readsResult(Expr e) {
+bool SumExpansion::readsResult(Expr e) {
   return llvm::any_of(outermostReductions(e),
                       [&](Expr r) { return r->extent == sum->extent && !r->dependsOn(j) && !r->getPresent(); });
 }
 
-Expr Expansion::multiply(ArrayRef<Expr> factors) {
+Expr SumExpansion::multiply(ArrayRef<Expr> factors) {
   Expr result = nullptr;
   for (Expr factor : factors)
     result = result ? op("arith.mulf", result, factor) : factor;
   return result ? result : exprs.floatConstant(1, type);
 }
 
-std::optional<Terms> Expansion::product(const Terms &a, const Terms &b) {
-  Terms result;
-  for (const Term &x : a)
-    for (const Term &y : b) {
-      Term both = x;
+std::optional<Summands> SumExpansion::product(const Summands &a, const Summands &b) {
+  Summands result;
+  for (const Summand &x : a)
+    for (const Summand &y : b) {
+      Summand both = x;
       both.g.append(y.g);
       both.h.append(y.h);
       both.isShifted |= y.isShifted;
       llvm::stable_sort(both.g, [](Expr p, Expr q) { return p->serial < q->serial; });
       result.push_back(std::move(both));
     }
-  if (result.size() > 4 * kMostTerms)
+  if (result.size() > 4 * kMostSummands)
     return std::nullopt;
   return result;
 }
 
 /// Returns e as a sum of products.
-std::optional<Terms> Expansion::separate(Expr e) {
+std::optional<Summands> SumExpansion::separate(Expr e) {
   if (!readsResult(e))
-    return e->dependsOn(j) ? Terms{Term{{e}, {}}} : Terms{Term{{}, {e}}};
+    return e->dependsOn(j) ? Summands{Summand{{e}, {}}} : Summands{Summand{{}, {e}}};
   if (!e->dependsOn(j))
-    return Terms{Term{{}, {e}}};
+    return Summands{Summand{{}, {e}}};
   auto part = [&](unsigned k) { return separate(e->operands[k]); };
   // A factor that is a sum is measured from its first value before it is multiplied, because its
   // parts then no longer cancel.
@@ -111,10 +111,10 @@ std::optional<Terms> Expansion::separate(Expr e) {
     auto terms = part(k);
     if (!terms || terms->size() < 2)
       return terms;
-    return canShift(*terms) ? std::optional<Terms>(shifted(*terms)) : std::nullopt;
+    return canShift(*terms) ? std::optional<Summands>(shifted(*terms)) : std::nullopt;
   };
-  auto negated = [&](Terms terms) {
-    for (Term &term : terms)
+  auto negated = [&](Summands terms) {
+    for (Summand &term : terms)
       term.h.push_back(exprs.floatConstant(-1, type));
     return terms;
   };
@@ -124,13 +124,13 @@ std::optional<Terms> Expansion::separate(Expr e) {
     if (!b)
       return std::nullopt;
     a->append(e->isOp("arith.subf") ? negated(*b) : *b);
-    if (a->size() > 4 * kMostTerms)
+    if (a->size() > 4 * kMostSummands)
       return std::nullopt;
     return a;
   }
   if (e->isOp("arith.negf")) {
     auto a = part(0);
-    return a ? std::optional<Terms>(negated(*a)) : a;
+    return a ? std::optional<Summands>(negated(*a)) : a;
   }
   if (e->isOp("arith.mulf")) {
     auto a = factor(0);
@@ -142,7 +142,7 @@ std::optional<Terms> Expansion::separate(Expr e) {
     if (!a)
       return a;
     Expr inverse = op("arith.divf", exprs.floatConstant(1, type), e->operands[1]);
-    for (Term &term : *a)
+    for (Summand &term : *a)
       (inverse->dependsOn(j) ? term.g : term.h).push_back(inverse);
     return a;
   }
@@ -166,12 +166,12 @@ std::optional<Terms> Expansion::separate(Expr e) {
       return std::nullopt;
     auto log = [&](Expr x) { return x->isOp("math.exp") ? x->operands[0] : exprs.op("math.log", {x}, type); };
     SmallVector<Expr> g, h;
-    Terms result;
+    Summands result;
     for (const FoldRules::Factor &ofProduct : rules.factors(op("arith.mulf", split.g, split.h))) {
       if (!rules.isNonNegative(ofProduct.base)) // as in a square
         return std::nullopt;
       Expr value = log(ofProduct.base);
-      Term term;
+      Summand term;
       (ofProduct.base->dependsOn(j) ? term.g : term.h).push_back(value);
       if (ofProduct.divides)
         term.h.push_back(exprs.floatConstant(-1, type));
@@ -184,7 +184,7 @@ std::optional<Terms> Expansion::separate(Expr e) {
 }
 
 /// Returns g at index 0, and 0 over an empty range, where its reductions then read nothing.
-Expr Expansion::firstValue(Expr g) {
+Expr SumExpansion::firstValue(Expr g) {
   Type index = IndexType::get(exprs.getContext());
   Expr zero = exprs.constant(IntegerAttr::get(index, 0), index);
   auto extent = SymExpr::parse(sum->extent);
@@ -210,7 +210,7 @@ Expr Expansion::firstValue(Expr g) {
 
 /// For h = −(Σ g)/n returns h + K = −(Σ (g − K))/n, the distance of the first value K from the
 /// mean. Returns nothing for other h.
-std::optional<Expr> Expansion::meanOfDistances(Expr h, Expr g, Expr first) {
+std::optional<Expr> SumExpansion::meanOfDistances(Expr h, Expr g, Expr first) {
   bool negative = false;
   SmallVector<FoldRules::Factor> factors;
   constexpr size_t most = 32; // a mean has three factors and some signs
@@ -269,8 +269,8 @@ std::optional<Expr> Expansion::meanOfDistances(Expr h, Expr g, Expr first) {
 
 /// Returns whether an addend without the index comes from maxima and minima alone. These are exact:
 /// a difference from them has no error of their size, but its expansion would.
-bool Expansion::addsExtremes(const Terms &terms) {
-  return llvm::any_of(terms, [&](const Term &term) {
+bool SumExpansion::addsExtremes(const Summands &terms) {
+  return llvm::any_of(terms, [&](const Summand &term) {
     SmallVector<Expr> results = term.g.empty() ? outermostReductions(multiply(term.h)) : SmallVector<Expr>();
     return !results.empty() && llvm::all_of(results, [](Expr result) {
       return result->monoid == Monoid::max || result->monoid == Monoid::min;
@@ -280,20 +280,20 @@ bool Expansion::addsExtremes(const Terms &terms) {
 
 /// Returns whether no first value is itself a result over a range of this length, which would make
 /// the new sums mixed again.
-bool Expansion::canShift(const Terms &terms) {
-  return llvm::none_of(terms, [&](const Term &term) {
+bool SumExpansion::canShift(const Summands &terms) {
+  return llvm::none_of(terms, [&](const Summand &term) {
     return !term.g.empty() && !term.isShifted && readsResult(firstValue(multiply(term.g)));
   });
 }
 
 /// Σ_r G_r·H_r = Σ_r (G_r − K_r)·H_r + Σ_r K_r·H_r.
-Terms Expansion::shifted(const Terms &terms) {
-  Terms result;
+Summands SumExpansion::shifted(const Summands &terms) {
+  Summands result;
   SmallVector<Expr> constants;
-  for (const Term &term : terms)
+  for (const Summand &term : terms)
     if (term.g.empty())
       constants.push_back(multiply(term.h));
-  for (const Term &term : terms) {
+  for (const Summand &term : terms) {
     if (term.g.empty())
       continue;
     if (term.isShifted) {
@@ -301,7 +301,7 @@ Terms Expansion::shifted(const Terms &terms) {
       continue;
     }
     Expr g = multiply(term.g), first = firstValue(g);
-    Term moved;
+    Summand moved;
     moved.isShifted = true;
     moved.g.push_back(op("arith.subf", g, first));
     moved.h = term.h;
@@ -324,12 +324,12 @@ Terms Expansion::shifted(const Terms &terms) {
   for (Expr constant : constants)
     rest = rest ? op("arith.addf", rest, constant) : constant;
   if (rest)
-    result.push_back(Term{{}, {rest}});
+    result.push_back(Summand{{}, {rest}});
   return result;
 }
 
 /// Returns Σ 1: the extent as a float.
-Expr Expansion::count() {
+Expr SumExpansion::count() {
   auto extent = SymExpr::parse(sum->extent);
   if (auto n = extent->getConstant())
     return exprs.floatConstant(static_cast<double>(*n), type);
@@ -337,8 +337,8 @@ Expr Expansion::count() {
   return exprs.op("arith.sitofp", {wide}, type);
 }
 
-Expr Expansion::run(Expr body) {
-  Terms all{Term{}};
+Expr SumExpansion::run(Expr body) {
+  Summands all{Summand{}};
   SmallVector<Expr> others;
   bool expanded = false;
   Expr rest =
@@ -374,12 +374,12 @@ Expr Expansion::run(Expr body) {
     return nullptr;
   // One sum per distinct G, times the sum of its coefficients.
   llvm::MapVector<Expr, Expr> coefficients;
-  for (const Term &term : all) {
+  for (const Summand &term : all) {
     Expr g = multiply(term.g), h = multiply(term.h);
     Expr &known = coefficients[g];
     known = known ? op("arith.addf", known, h) : h;
   }
-  if (coefficients.size() > kMostTerms)
+  if (coefficients.size() > kMostSummands)
     return nullptr;
   Expr value = nullptr;
   for (auto &[g, h] : coefficients) {
@@ -399,5 +399,5 @@ Expr Expansion::run(Expr body) {
 } // namespace
 
 Expr moa::expandSum(ExprContext &exprs, FoldRules &rules, Expr sum, int64_t j, Expr body) {
-  return Expansion(exprs, rules, sum, j).run(body);
+  return SumExpansion(exprs, rules, sum, j).run(body);
 }

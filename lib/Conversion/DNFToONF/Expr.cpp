@@ -358,7 +358,7 @@ Expr ExprContext::replace(Expr e, llvm::function_ref<Expr(Expr)> with) {
 // Printing
 //===----------------------------------------------------------------------===//
 
-MathTerm ExprContext::termOfOp(Expr e, Terms &terms) const {
+MathTerm ExprContext::termOfOp(Expr e, PrintedTerms &terms) const {
   SmallVector<MathTerm> operands;
   for (Expr operand : e->operands)
     operands.push_back(term(operand, terms));
@@ -368,7 +368,7 @@ MathTerm ExprContext::termOfOp(Expr e, Terms &terms) const {
   return makeMathTerm(e->op->getStringRef(), operands, e->type.isInteger(1), type, predicate ? predicate.getInt() : 0);
 }
 
-MathTerm ExprContext::term(Expr e, Terms &terms) const {
+MathTerm ExprContext::term(Expr e, PrintedTerms &terms) const {
   if (auto it = terms.find(e); it != terms.end())
     return it->second;
   constexpr size_t kMaxText = 4000;
@@ -378,7 +378,7 @@ MathTerm ExprContext::term(Expr e, Terms &terms) const {
   return terms[e] = made;
 }
 
-MathTerm ExprContext::makeTerm(Expr e, Terms &terms) const {
+MathTerm ExprContext::makeTerm(Expr e, PrintedTerms &terms) const {
   switch (e->kind) {
   case ExprKind::Index:
     return {e->id >= 0 ? names[e->id].str() : "k" + std::to_string(-e->id)};
@@ -471,7 +471,7 @@ Expr ExprImporter::apply(dnf::ApplyOp op, Env &env) {
            }))
     exprs.reductionNames.try_emplace(reductions[0],
                                      (let.getSymName() + "." + stringifyMonoid(reductions[0]->monoid)).str());
-  exprs.definitions.push_back({let.getSymName().str(), std::move(indices), value});
+  exprs.letValues.push_back({let.getSymName().str(), std::move(indices), value});
   return applied[key] = value;
 }
 

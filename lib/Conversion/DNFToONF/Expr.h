@@ -108,19 +108,19 @@ public:
   /// Returns `str` with reductions without a name as the user wrote them.
   std::string strAsWritten(Expr e);
   /// Values of lets at the indices where they are applied, for printing.
-  struct Definition {
+  struct LetValue {
     std::string name;
     std::vector<Expr> indices;
     Expr value;
   };
-  std::vector<Definition> definitions;
+  std::vector<LetValue> letValues;
   /// Gives the reduction `to` the place of `from`, unless it has one.
   void inheritPlace(Expr from, Expr to);
   /// Does the same for the place and the name.
   void inheritName(Expr from, Expr to);
   /// Returns readable mathematics, for remarks. Named reductions print as their names.
   std::string str(Expr e) const {
-    Terms terms;
+    PrintedTerms terms;
     return term(e, terms).text;
   }
 
@@ -131,10 +131,10 @@ private:
   Expr rename(Expr e, int64_t from, Expr to);
   Expr foldOp(llvm::StringRef name, llvm::ArrayRef<Expr> operands);
   /// Printed subexpressions, memoized: the text of a shared one may be exponentially longer.
-  using Terms = llvm::DenseMap<Expr, MathTerm>;
-  MathTerm term(Expr e, Terms &terms) const;
-  MathTerm makeTerm(Expr e, Terms &terms) const;
-  MathTerm termOfOp(Expr e, Terms &terms) const;
+  using PrintedTerms = llvm::DenseMap<Expr, MathTerm>;
+  MathTerm term(Expr e, PrintedTerms &terms) const;
+  MathTerm makeTerm(Expr e, PrintedTerms &terms) const;
+  MathTerm termOfOp(Expr e, PrintedTerms &terms) const;
 
   mlir::MLIRContext *context;
   llvm::FoldingSet<ExprNode> nodes;

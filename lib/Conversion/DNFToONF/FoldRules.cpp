@@ -1,4 +1,4 @@
-//===- FoldRules.cpp - splits, repairs and their guards -------------------===//
+//===- FoldRules.cpp - splits, rescales and their guards ------------------===//
 #include "lib/Conversion/DNFToONF/FoldRules.h"
 #include "dialects/MoA/IR/Monoid.h"
 #include <cmath>
@@ -42,11 +42,11 @@ static std::optional<double> floatValue(Expr e) {
 }
 
 Split FoldRules::splitMul(Expr e, const StateSet &states, ArrayRef<int64_t> indices) {
-  return remember<Split>(&Memo::product, e, [&] { return splitMulOf(e, states, indices); });
+  return memoize<Split>(&Memo::product, e, [&] { return splitMulOf(e, states, indices); });
 }
 
 Split FoldRules::splitAdd(Expr e, const StateSet &states, ArrayRef<int64_t> indices) {
-  return remember<Split>(&Memo::sum, e, [&] { return splitAddOf(e, states, indices); });
+  return memoize<Split>(&Memo::sum, e, [&] { return splitAddOf(e, states, indices); });
 }
 
 /// Splits e = G · H.
@@ -217,7 +217,7 @@ static std::optional<int> together(std::optional<int> a, std::optional<int> b) {
 static std::optional<int> flip(std::optional<int> a) { return a ? std::optional<int>(-*a) : a; }
 
 FoldRules::Trend FoldRules::trend(Expr e, const StateSet &states) {
-  return remember<Trend>(&Memo::trends, e, [&] { return trendOf(e, states); });
+  return memoize<Trend>(&Memo::trends, e, [&] { return trendOf(e, states); });
 }
 
 FoldRules::Trend FoldRules::trendOf(Expr e, const StateSet &states) {
@@ -457,9 +457,9 @@ Expr FoldRules::unchanged(const StateSet &states, llvm::function_ref<Expr(Expr)>
   return all;
 }
 
-Repair FoldRules::repair(Expr t, Expr body, const StateSet &states, ArrayRef<int64_t> indices,
-                         llvm::function_ref<Expr(Expr)> stateBody) {
-  Repair result;
+RescaleRule FoldRules::rescale(Expr t, Expr body, const StateSet &states, ArrayRef<int64_t> indices,
+                               llvm::function_ref<Expr(Expr)> stateBody) {
+  RescaleRule result;
   auto fail = [&](Expr blocked, std::string reason) {
     result.blocked = blocked;
     result.reason = std::move(reason);
@@ -500,14 +500,14 @@ Repair FoldRules::repair(Expr t, Expr body, const StateSet &states, ArrayRef<int
   return result;
 }
 
-Expr FoldRules::ratio(Expr h, const StateSet &states, llvm::function_ref<Expr(Expr)> oldState,
-                      llvm::function_ref<Expr(Expr)> newState) {
+Expr FoldRules::correctionFactor(Expr h, const StateSet &states, llvm::function_ref<Expr(Expr)> oldState,
+                                 llvm::function_ref<Expr(Expr)> newState) {
   Type type = h->type;
   if (!reads(h, states))
     return exprs.floatConstant(1, type);
   if (states.contains(h))
     return exprs.op("arith.divf", {newState(h), oldState(h)}, type);
-  auto of = [&](unsigned k) { return ratio(h->operands[k], states, oldState, newState); };
+  auto of = [&](unsigned k) { return correctionFactor(h->operands[k], states, oldState, newState); };
   auto at = [&](Expr e, llvm::function_ref<Expr(Expr)> state) {
     return exprs.replace(e, [&](Expr node) -> Expr { return states.contains(node) ? state(node) : nullptr; });
   };
@@ -544,7 +544,7 @@ Expr FoldRules::difference(Expr h, const StateSet &states, llvm::function_ref<Ex
   return exprs.op("arith.subf", {at(h, newState), at(h, oldState)}, h->type);
 }
 
-Expr FoldRules::coefficient(const Repair::Other &other, ArrayRef<Expr> by) {
+Expr FoldRules::coefficient(const RescaleRule::Other &other, ArrayRef<Expr> by) {
   Type type = other.sum->type;
   Expr sum = nullptr;
   for (unsigned lacks : other.lacks) {

@@ -16,7 +16,7 @@ static bool readsExtremesOnly(Expr factor) {
 
 /// Returns whether R3 can rescale the sum of `body` when the maxima and minima over the same
 /// elements that it reads change.
-bool Derivation::repairable(Expr e, int64_t j, Expr body, Expr present) {
+bool Derivation::rescalable(Expr e, int64_t j, Expr body, Expr present) {
   StateSet states;
   std::set<int64_t> rows;
   walk(body, [&](Expr node) {
@@ -29,7 +29,7 @@ bool Derivation::repairable(Expr e, int64_t j, Expr body, Expr present) {
   // The sum may later carry an axis that the states do not have.
   SmallVector<int64_t> indices;
   llvm::copy_if(body->freeIndices, std::back_inserter(indices), [&](int64_t index) { return !rows.count(index); });
-  return rules.repair(e, body, states, indices, [&](Expr state) { return exprs.open(state, j).first; }).valid();
+  return rules.rescale(e, body, states, indices, [&](Expr state) { return exprs.open(state, j).first; }).valid();
 }
 
 /// Returns whether a factor of terms at `j` is exp(x − max x) with a maximum over at least these
@@ -69,7 +69,7 @@ bool Derivation::isModerate(Expr e) {
 
 /// Rewrites (ξ/σ)ⁿ to ξⁿ/σⁿ for 0 < n ≤ 4, and √(ξ/σ) to √ξ/√σ, in a product, for ξ at most 1 and σ
 /// moderate.
-Expr Derivation::openPowers(Expr e, int64_t j, Expr body, Expr present) {
+Expr Derivation::distributePowers(Expr e, int64_t j, Expr body, Expr present) {
   if (!enabled("R1") || !isa<FloatType>(e->type))
     return body;
   return rules.rebuildProduct(body, [&](unsigned, Expr factor) -> Expr {
@@ -137,7 +137,7 @@ Expr Derivation::hoistFactors(Expr e, int64_t j, Expr body, Expr present) {
   // Maxima and minima stay if R3 can rescale the remaining sum.
   std::function<bool(Expr)> leaves = [](Expr factor) { return !readsExtremesOnly(factor); };
   Expr term = without(leaves);
-  if (!term || !repairable(e, j, term, present)) {
+  if (!term || !rescalable(e, j, term, present)) {
     leaves = [](Expr) { return true; };
     term = without(leaves);
   }
@@ -189,19 +189,20 @@ Expr Derivation::hoist(Expr e, int64_t j, Expr body, Expr present) {
     return enabled("R1") && !inner->dependsOn(j) && readsResult(inner) && !readsExtremesOnly(inner);
   };
   SmallVector<FoldRules::Factor> factors = rules.factors(body);
-  Expr term = rules.rebuildProduct(body, [&](unsigned n, Expr choice) -> Expr {
-    if (factors[n].divides || !choice->isOp("arith.select") || choice->operands[2] != zero ||
-        !choice->operands[0]->dependsOn(j) || readsResult(choice->operands[0]) || !readsResult(choice->operands[1]))
-      return choice;
-    Expr condition = choice->operands[0], value = choice->operands[1];
+  Expr term = rules.rebuildProduct(body, [&](unsigned n, Expr selection) -> Expr {
+    if (factors[n].divides || !selection->isOp("arith.select") || selection->operands[2] != zero ||
+        !selection->operands[0]->dependsOn(j) || readsResult(selection->operands[0]) ||
+        !readsResult(selection->operands[1]))
+      return selection;
+    Expr condition = selection->operands[0], value = selection->operands[1];
     if (mayLeaveRange(e, j, rules.factors(value), present))
-      return choice;
+      return selection;
     picked = picked ? exprs.op("arith.andi", {picked, condition}, condition->type) : condition;
     llvm::copy_if(rules.factors(value), std::back_inserter(outside),
                   [&](const FoldRules::Factor &inner) { return leaves(inner.base); });
     value = rules.rebuildProduct(value, [&](unsigned, Expr inner) { return leaves(inner) ? nullptr : inner; });
-    return exprs.op(*choice->op, choice->attributes, {condition, value ? value : exprs.floatConstant(1, e->type), zero},
-                    e->type);
+    return exprs.op(*selection->op, selection->attributes,
+                    {condition, value ? value : exprs.floatConstant(1, e->type), zero}, e->type);
   });
   if (!picked)
     return hoistFactors(e, j, body, present);

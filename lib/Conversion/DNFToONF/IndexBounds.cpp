@@ -1,6 +1,6 @@
 //===- IndexBounds.cpp - conditions that bound an index -------------------===//
 #include "lib/Conversion/DNFToONF/IndexBounds.h"
-#include "lib/Conversion/DNFToONF/LinearForm.h"
+#include "lib/Conversion/DNFToONF/AffineForm.h"
 
 using namespace mlir;
 using namespace moa;
@@ -53,7 +53,7 @@ static Expr boundOf(ExprContext &exprs, Expr condition, Expr j, bool isLast) {
   Expr bound = isLast ? more : less;
   if ((isLast ? less : more) != j || bound->dependsOn(j->id)) {
     // 0 ≤ more − less, which is last − j or j − first.
-    LinearForm rest;
+    AffineForm rest;
     rest.add(isLast ? more : less, SymExpr(1));
     rest.add(isLast ? less : more, SymExpr(-1));
     rest.add(j, SymExpr(1));

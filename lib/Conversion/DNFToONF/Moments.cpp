@@ -52,7 +52,7 @@ static bool isSameProduct(ArrayRef<FoldRules::Factor> a, ArrayRef<FoldRules::Fac
   return sorted(a) == sorted(b);
 }
 
-bool FoldRules::takesDifferences(Expr body, const StateSet &states, int64_t j, Expr &weight,
+bool FoldRules::splitDifferences(Expr body, const StateSet &states, int64_t j, Expr &weight,
                                  SmallVectorImpl<Difference> &differences) {
   constexpr size_t most = 4;
   Type type = body->type;
@@ -161,20 +161,20 @@ Expr FoldRules::meanWeight(const Difference &difference, Expr weight, const Stat
   return isSameProduct(terms, weights) ? count : nullptr;
 }
 
-/// Lists the refs of a repair and their singular points: those of the weight's factor H, and 0 for
+/// Lists the refs of a rescale and their singular points: those of the weight's factor H, and 0 for
 /// a sum of weights, because there is no mean yet. Returns false if terms do not vanish there.
-bool FoldRules::guardMoments(Repair &repair, Expr weight, ArrayRef<Expr> counts, const StateSet &states,
+bool FoldRules::guardMoments(RescaleRule &rescale, Expr weight, ArrayRef<Expr> counts, const StateSet &states,
                              llvm::function_ref<Expr(Expr)> stateBody) {
   for (Expr state : states) {
     StateSet one;
     one.insert(state);
-    bool inWeight = reads(repair.h, one);
-    if (!inWeight && llvm::none_of(repair.from, [&](Expr h) { return reads(h, one); }))
+    bool inWeight = reads(rescale.h, one);
+    if (!inWeight && llvm::none_of(rescale.from, [&](Expr h) { return reads(h, one); }))
       continue;
     std::optional<double> singular;
     if (inWeight)
-      singular = singularPoint(repair.h, state, states);
-    if (singular && !vanishesAt(repair.g, stateBody(state), *singular))
+      singular = singularPoint(rescale.h, state, states);
+    if (singular && !vanishesAt(rescale.g, stateBody(state), *singular))
       return false;
     bool isCount = stateBody(state)->kind == ExprKind::Const; // never 0 if there is an element
     if (!inWeight && llvm::is_contained(counts, state) && !isCount) {
@@ -182,8 +182,8 @@ bool FoldRules::guardMoments(Repair &repair, Expr weight, ArrayRef<Expr> counts,
       if (!vanishesAt(weight, stateBody(state), 0))
         return false;
     }
-    repair.refs.push_back(state);
-    repair.singular.push_back(singular ? *singular : std::nan(""));
+    rescale.refs.push_back(state);
+    rescale.singular.push_back(singular ? *singular : std::nan(""));
   }
   return true;
 }
@@ -207,17 +207,17 @@ Expr FoldRules::whereAny(Expr e, Expr any) {
   return pick(e);
 }
 
-Repair FoldRules::moments(Expr t, Expr body, Expr present, Expr any, const StateSet &states, int64_t j,
-                          llvm::function_ref<Expr(Expr)> stateBody) {
-  Repair none;
+RescaleRule FoldRules::moments(Expr t, Expr body, Expr present, Expr any, const StateSet &states, int64_t j,
+                               llvm::function_ref<Expr(Expr)> stateBody) {
+  RescaleRule none;
   none.blocked = body;
   if (t->monoid != Monoid::add || !isa<FloatType>(t->type) || t->rounds)
     return none;
   body = whereAny(body, any); // a term is only read where it is present
-  Repair result;
+  RescaleRule result;
   Expr weight = nullptr;
   SmallVector<Difference> differences;
-  if (!takesDifferences(body, states, j, weight, differences))
+  if (!splitDifferences(body, states, j, weight, differences))
     return none;
   Split split = splitMul(weight, states, {j});
   Trend growth = split ? trend(split.h, states) : Trend();

@@ -125,7 +125,7 @@ Expr Derivation::storePrefix(std::vector<NestPlan> &nests, const Association &a,
 /// Terms may have weights of the distance. For the j of part p these split:
 ///   w(i, j) = w(i, L·c − 1) · w(L·c − 1, L·p + L − 1) · w(L·p + L − 1, j).
 /// The sums of parts, their running sums, and the products of rows with these are stored.
-Expr Derivation::associatedBefore(std::vector<NestPlan> &nests, const Association &a, const IndexExtents &rows) {
+Expr Derivation::buildAssociatedByParts(std::vector<NestPlan> &nests, const Association &a, const IndexExtents &rows) {
   Type index = exprs.index(a.j)->type, type = a.sum->type;
   SymExpr range = *SymExpr::parse(a.sum->extent), length(a.block), size(kRowBlock);
   SymExpr parts = SymExpr::floorDiv(range + SymExpr(a.block - 1), length);
@@ -166,7 +166,7 @@ Expr Derivation::associatedBefore(std::vector<NestPlan> &nests, const Associatio
   for (const SharedTerm &term : a.terms) {
     int64_t before = exprs.freshIndex("before");
     Expr prefix = storePrefix(nests, a, term, rows, exprs.index(before));
-    Expr share = rowsShare(a, term, exprs.renamed(prefix, {{before, numParts}}), isRow);
+    Expr share = contractWithRow(a, term, exprs.renamed(prefix, {{before, numParts}}), isRow);
     // ... times the weights from the last index of these parts to the row.
     SmallVector<Expr> factors;
     for (Expr weight : term.weights)
@@ -179,7 +179,7 @@ Expr Derivation::associatedBefore(std::vector<NestPlan> &nests, const Associatio
     }
     // A stored sum over no parts is 0 anyway, unless a row multiplies it.
     bool isAlways = !term.inner && factors.empty() && !a.range && !a.ofRow;
-    (isAlways ? always : value) = added(isAlways ? always : value, term, share);
+    (isAlways ? always : value) = addTerm(isAlways ? always : value, term, share);
     isProduct |= bool(term.inner);
   }
   // If rows only read the shared sums, there is nothing more to store.

@@ -221,7 +221,7 @@ Expr Derivation::sumOverSets(ArrayRef<Expr> bases, ArrayRef<Expr> offsets,
 /// μᵢ take one pass (Moments.cpp), whatever the bᵢ are:
 ///   Σ W·Π (gᵢ − bᵢ) = Σ over sets S of Π_{i ∉ S} (μᵢ − bᵢ) · (Σ W·Π_{i ∈ S} (gᵢ − μᵢ)).
 /// For non-negative weights neither side is much larger than its terms.
-Expr Derivation::aboutMeans(const NestPlan &nest, Form &form) {
+Expr Derivation::aboutMeans(const NestPlan &nest, SumForm &form) {
   Expr t = form.sum, body = form.body, present = form.present;
   int64_t j = form.j;
   if (llvm::any_of(nest.carriedExtents, [&](auto &axis) { return t->dependsOn(axis.first); }))
@@ -233,7 +233,7 @@ Expr Derivation::aboutMeans(const NestPlan &nest, Form &form) {
   Expr any = makeAny(t->extent, j, present), weight = nullptr;
   body = rules.whereAny(body, any);
   SmallVector<FoldRules::Difference> differences;
-  if (!rules.takesDifferences(body, states, j, weight, differences) || !rules.isNonNegative(weight))
+  if (!rules.splitDifferences(body, states, j, weight, differences) || !rules.isNonNegative(weight))
     return nullptr;
   auto bodyOf = [&](Expr state) { return exprs.open(state, j).first; };
   auto op = [&](StringRef name, Expr a, Expr b) { return exprs.op(name, {a, b}, t->type); };
@@ -286,34 +286,34 @@ Expr Derivation::aboutMeans(const NestPlan &nest, Form &form) {
 }
 
 /// Returns the other forms of a sum: taken apart and, with `withMeans`, about means.
-SmallVector<Derivation::Form, 2> Derivation::formsOf(const NestPlan &nest, Expr t, bool withMeans) {
-  SmallVector<Form, 2> forms;
+SmallVector<Derivation::SumForm, 2> Derivation::formsOf(const NestPlan &nest, Expr t, bool withMeans) {
+  SmallVector<SumForm, 2> forms;
   if (t->monoid != Monoid::add || !isa<FloatType>(t->type) || t->rounds)
     return forms;
   int64_t j = exprs.freshIndex(exprs.boundName(t));
   auto [body, present] = exprs.open(t, j);
   FoldObserver *listener = std::exchange(observer, nullptr);
-  Form apart{t, j, body, present, separate(nest, t, j, body, present), {}};
-  Form centred{t, j, body, present, nullptr, {}};
+  SumForm apart{t, j, body, present, separate(nest, t, j, body, present), {}};
+  SumForm centred{t, j, body, present, nullptr, {}};
   if (withMeans && enabled("R3"))
     centred.value = aboutMeans(nest, centred);
   observer = listener;
-  for (Form &form : {std::ref(apart), std::ref(centred)})
+  for (SumForm &form : {std::ref(apart), std::ref(centred)})
     if (form.value)
       forms.push_back(std::move(form));
   return forms;
 }
 
 /// Returns the outputs with sums replaced by other forms.
-SmallVector<OutputPlan> Derivation::outputsWith(ArrayRef<OutputPlan> outputs, ArrayRef<Form> forms) {
+SmallVector<OutputPlan> Derivation::outputsWith(ArrayRef<OutputPlan> outputs, ArrayRef<SumForm> forms) {
   SmallVector<OutputPlan> after(outputs);
-  for (const Form &form : forms)
+  for (const SumForm &form : forms)
     for (OutputPlan &output : after)
       output.value = exprs.replace(output.value, [&](Expr e) -> Expr { return e == form.sum ? form.value : nullptr; });
   return after;
 }
 
-void Derivation::take(NestPlan &nest, const Form &form) {
+void Derivation::applyForm(NestPlan &nest, const SumForm &form) {
   nest.outputs = outputsWith(nest.outputs, form);
   for (auto &[sum, name] : form.names)
     exprs.reductionNames.try_emplace(sum, name);
@@ -331,15 +331,15 @@ void Derivation::separateReductions(NestPlan &nest) {
   constexpr size_t most = 12;
   SmallVector<Expr> sums = rowReductions(nest);
   bool isShort = sums.size() <= most;
-  SmallVector<Form> open; // sums whose forms save no pass alone
+  SmallVector<SumForm> open; // sums whose forms save no pass alone
   for (Expr t : sums) {
-    SmallVector<Form, 2> forms = formsOf(nest, t, isShort);
-    auto pays = [&](const Form &form) {
+    SmallVector<SumForm, 2> forms = formsOf(nest, t, isShort);
+    auto pays = [&](const SumForm &form) {
       return countPasses(nest, outputsWith(nest.outputs, form)) < countPasses(nest, nest.outputs);
     };
     auto found = llvm::find_if(forms, pays);
     if (found != forms.end())
-      take(nest, *found);
+      applyForm(nest, *found);
     else if (!forms.empty() && isShort)
       open.push_back(forms.front());
   }
@@ -349,7 +349,7 @@ void Derivation::separateReductions(NestPlan &nest) {
   unsigned before = countPasses(nest, nest.outputs);
   unsigned fewest = countPasses(nest, outputsWith(nest.outputs, open));
   for (size_t k = 0; fewest < before && k < open.size();) {
-    SmallVector<Form> others(open);
+    SmallVector<SumForm> others(open);
     others.erase(others.begin() + k);
     if (countPasses(nest, outputsWith(nest.outputs, others)) > fewest)
       ++k;
@@ -357,6 +357,6 @@ void Derivation::separateReductions(NestPlan &nest) {
       open = std::move(others);
   }
   if (fewest < before)
-    for (const Form &form : open)
-      take(nest, form);
+    for (const SumForm &form : open)
+      applyForm(nest, form);
 }

@@ -62,14 +62,15 @@ IndexExtents moa::indicesOf(Expr value, const IndexExtents &all, int64_t last) {
 }
 
 /// Returns whether the first operand of an operation decides which other operands are needed.
-static bool isChoice(Expr e) {
+static bool isConditional(Expr e) {
   return e->isOp("arith.select") || (e->type.isInteger(1) && (e->isOp("arith.andi") || e->isOp("arith.ori")));
 }
 
 bool moa::hasConditions(Expr value) {
   llvm::DenseSet<Expr> seen;
   std::function<bool(Expr)> visit = [&](Expr e) {
-    return seen.insert(e).second && e->kind != ExprKind::Reduce && (isChoice(e) || llvm::any_of(e->operands, visit));
+    return seen.insert(e).second && e->kind != ExprKind::Reduce &&
+           (isConditional(e) || llvm::any_of(e->operands, visit));
   };
   return visit(value);
 }
@@ -199,7 +200,7 @@ std::string Derivation::temporaryName(StringRef base) {
 /// them.
 Expr Derivation::store(std::vector<NestPlan> &nests, Expr value, const IndexExtents &indices, Type type, StringRef name,
                        Location loc, bool carries, bool isWritten) {
-  AxisList domain;
+  Domain domain;
   SmallVector<SymExpr> extents;
   IndexExtents rows;
   llvm::DenseMap<int64_t, Expr> toRows;
@@ -361,7 +362,7 @@ std::optional<IndexExtents> Derivation::orderAsRead(Expr value, const IndexExten
 /// Replaces each row index that a reduction reads only through a group by the index of the group.
 /// For example, the key head of query head h is h / (H/G). `all` then has the groups, and `at` the
 /// group of each row.
-Expr Derivation::byGroups(Expr sum, IndexExtents &all, llvm::DenseMap<int64_t, Expr> &at) {
+Expr Derivation::indexByGroup(Expr sum, IndexExtents &all, llvm::DenseMap<int64_t, Expr> &at) {
   for (auto &[id, extent] : all) {
     Expr group = nullptr, row = exprs.index(id);
     std::string groups;
@@ -399,7 +400,7 @@ Expr Derivation::storeForRows(std::vector<NestPlan> &nests, Expr sum, IndexExten
                               Type type) {
   llvm::DenseMap<int64_t, Expr> at;
   auto [loc, name] = placeAndName(sum);
-  Expr ofGroups = byGroups(sum, all, at);
+  Expr ofGroups = indexByGroup(sum, all, at);
   IndexExtents indices = indicesOf(ofGroups, all, last);
   if (isOfThreads && workOf(sum) >= kLeastPower)
     indices = orderAsRead(ofGroups, all).value_or(indices);
@@ -443,7 +444,7 @@ Expr Derivation::findColumns(Expr sum, const IndexExtents &all, size_t rows) {
 }
 
 /// Notifies the observer that a sum is read from a temporary.
-void Derivation::hearStored(Expr sum, Expr element) {
+void Derivation::notifyStored(Expr sum, Expr element) {
   if (!observer)
     return;
   int64_t j = exprs.freshIndex(exprs.boundName(sum));
@@ -534,7 +535,7 @@ Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExte
       if (stored.contains(inner))
         continue;
       if (Expr element = storeScan(nests, inner, all)) {
-        hearStored(inner, stored[inner] = element);
+        notifyStored(inner, stored[inner] = element);
         continue;
       }
       auto left = leftBy(root, inner);
@@ -548,12 +549,12 @@ Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExte
         continue;
       }
       if (Expr element = findColumns(inner, all, rows)) {
-        hearStored(inner, stored[inner] = element);
+        notifyStored(inner, stored[inner] = element);
         continue;
       }
       Type type = isOperandOf(root, inner) && outer->rounds ? outer->rounds.getValue() : inner->type;
       columns[inner] = stored[inner] = storeForRows(nests, inner, all, rows ? all[rows - 1].first : -1, !carried, type);
-      hearStored(inner, stored[inner]);
+      notifyStored(inner, stored[inner]);
     }
   };
   visit(body);
@@ -590,7 +591,7 @@ void Derivation::storeShared(std::vector<NestPlan> &nests, Expr value, const Ind
         !(isAlways || readsInside(e, rows)))
       continue;
     after[e] = storeForRows(nests, e, rows, rows.back().first, /*isOfThreads=*/false, e->type);
-    hearStored(e, after[e]);
+    notifyStored(e, after[e]);
   }
 }
 
@@ -599,7 +600,7 @@ Expr Derivation::storeSums(std::vector<NestPlan> &nests, Expr value, const Index
     return value;
   llvm::DenseMap<Expr, Expr> after;
   SmallVector<int64_t> indices;
-  AxisList domain;
+  Domain domain;
   for (auto &[id, extent] : rows) {
     indices.push_back(id);
     domain.push_back({exprs.indexName(id).str(), extent.str()});
@@ -610,7 +611,7 @@ Expr Derivation::storeSums(std::vector<NestPlan> &nests, Expr value, const Index
   // Running sums of floats over the row's own index are left to association (R5).
   for (Expr outer : outermostReductions(value))
     if (Expr element = isFloatSum(outer) || runningValues.contains(outer) ? nullptr : storeScan(nests, outer, rows))
-      hearStored(outer, after[outer] = element);
+      notifyStored(outer, after[outer] = element);
   storeShared(nests, value, rows, carried, after);
   for (Expr outer : outermostReductions(value))
     if (!after.contains(outer))
@@ -672,7 +673,7 @@ Expr Derivation::storeProducts(std::vector<NestPlan> &nests, Expr value, const I
       stored[u] =
           store(nests, u, indices, isOperand && t->rounds ? t->rounds.getValue() : u->type, name, loc, /*carries=*/true,
                 /*isWritten=*/true);
-      hearStored(u, stored[u]);
+      notifyStored(u, stored[u]);
     }
     auto with = [&](Expr x) {
       x = exprs.replace(x, [&](Expr node) { return stored.lookup(node); });

@@ -1,4 +1,4 @@
-//===- Choices.cpp - reductions in unselected operands ---------------------===//
+//===- Selections.cpp - reductions in unselected operands -----------------===//
 //
 // select(c, a, b) needs only the operand that it picks. A reduction in the other operand would
 // still become a fold of the row, and might read out of bounds there. Unless all its reads are in
@@ -16,9 +16,9 @@ using namespace moa;
 
 namespace {
 
-class Choices {
+class SelectionGuards {
 public:
-  Choices(ExprContext &exprs, dnf::KernelOp kernel, InsideReads &reads, std::map<int64_t, std::string> extents)
+  SelectionGuards(ExprContext &exprs, dnf::KernelOp kernel, InsideReads &reads, std::map<int64_t, std::string> extents)
       : exprs(exprs), openings(exprs), kernel(kernel), reads(reads), extents(std::move(extents)) {}
 
   Expr restrict(Expr e, Expr condition) {
@@ -34,7 +34,7 @@ public:
     } else {
       SmallVector<Expr> operands;
       for (unsigned k = 0; k < e->operands.size(); ++k)
-        operands.push_back(restrict(e->operands[k], both(condition, choiceOf(e, k, operands))));
+        operands.push_back(restrict(e->operands[k], both(condition, conditionOf(e, k, operands))));
       if (operands != e->operands)
         result = e->kind == ExprKind::Psi ? exprs.psi(e->id, operands, e->type)
                                           : exprs.op(*e->op, e->attributes, operands, e->type);
@@ -60,7 +60,7 @@ private:
 
   /// Returns the condition under which operand k of an operation is needed; null for always. It is
   /// built from the restricted first operand, because that may itself read out of bounds.
-  Expr choiceOf(Expr e, unsigned k, ArrayRef<Expr> before) {
+  Expr conditionOf(Expr e, unsigned k, ArrayRef<Expr> before) {
     if (e->kind != ExprKind::Op || k == 0)
       return nullptr;
     if (e->isOp("arith.select"))
@@ -150,7 +150,7 @@ private:
 
 } // namespace
 
-Expr moa::restrictChoices(ExprContext &exprs, dnf::KernelOp kernel, InsideReads &reads,
+Expr moa::guardSelections(ExprContext &exprs, dnf::KernelOp kernel, InsideReads &reads,
                           const std::map<int64_t, std::string> &extents, Expr e, Expr present) {
-  return Choices(exprs, kernel, reads, extents).restrict(e, present);
+  return SelectionGuards(exprs, kernel, reads, extents).restrict(e, present);
 }
