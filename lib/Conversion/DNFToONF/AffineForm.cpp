@@ -40,12 +40,11 @@ Expr AffineForm::build(ExprContext &exprs) const {
   for (auto &[term, coefficient] : terms) {
     if (coefficient.isZero())
       continue;
-    Expr part =
-        coefficient == SymExpr(1) ? term : exprs.op("arith.muli", {term, exprs.extent(coefficient)}, term->type);
-    sum = sum ? exprs.op("arith.addi", {sum, part}, part->type) : part;
+    Expr part = coefficient == SymExpr(1) ? term : exprs.op("arith.muli", {term, exprs.extent(coefficient)});
+    sum = sum ? exprs.op("arith.addi", {sum, part}) : part;
   }
   Expr rest = exprs.extent(constant);
   if (!sum || constant.isZero())
     return sum ? sum : rest;
-  return exprs.op("arith.addi", {sum, rest}, rest->type);
+  return exprs.op("arith.addi", {sum, rest});
 }

@@ -93,12 +93,11 @@ bool Derivation::findRange(Association &a, const IndexExtents &rows) {
     bool isFirst;
   };
   Expr j = exprs.index(a.j);
-  auto both = [&](Expr x, Expr y) { return x ? exprs.op("arith.andi", {x, y}, y->type) : y; };
-  auto meet = [&](Expr x, Expr y) { return exprs.op(a.isFirst ? "arith.maxsi" : "arith.minsi", {x, y}, y->type); };
+  auto meet = [&](Expr x, Expr y) { return exprs.op(a.isFirst ? "arith.maxsi" : "arith.minsi", {x, y}); };
   SmallVector<Other> others;
   for (Expr part : conjunctsOf(a.present)) {
     if (!part->dependsOn(a.j)) {
-      a.ofRow = both(a.ofRow, part);
+      a.ofRow = exprs.both(a.ofRow, part);
       continue;
     }
     Expr last = lastOf(exprs, part, j), first = last ? nullptr : firstOf(exprs, part, j), bound = last ? last : first;
@@ -123,7 +122,7 @@ bool Derivation::findRange(Association &a, const IndexExtents &rows) {
     if (isMet)
       a.bound = meet(a.bound, other.bound);
     else
-      a.range = both(a.range, other.part);
+      a.range = exprs.both(a.range, other.part);
   }
   return !a.bound || *growthWith(a.bound, a.row) <= kMostGrowth;
 }
@@ -182,11 +181,9 @@ static bool hasInnerSum(FoldRules &rules, Expr e, int64_t j) {
 /// Returns whether a value reads a maximum, or another reduction of the row that is no sum. Such a
 /// value must not be multiplied out: x − max x is exact if x is.
 static bool readsExtreme(Expr e, int64_t j) {
-  bool found = false;
-  walk(e, [&](Expr node) {
-    found |= node->kind == ExprKind::Reduce && node->monoid != Monoid::add && !node->dependsOn(j);
+  return anyNode(e, [&](Expr node) {
+    return node->kind == ExprKind::Reduce && node->monoid != Monoid::add && !node->dependsOn(j);
   });
-  return found;
 }
 
 /// Multiplies out (Σ ± aₖ)·b = Σ ± aₖ·b for factors that add up sums of products. Addends without
@@ -237,12 +234,8 @@ bool Derivation::takeApart(SharedTerm &term, const Association &a, std::optional
     term.factor = *number;
     term.axis = exprs.freshIndex(exprs.boundName(term.inner));
     Expr innerBody = exprs.open(term.inner, term.axis).first;
-    auto part = [&](bool dependent) {
-      return rules.rebuildProduct(
-          innerBody, [&](unsigned, Expr base) { return base->dependsOn(j) == dependent ? base : nullptr; });
-    };
-    term.right = part(true);
-    term.left = part(false);
+    term.right = rules.factorsOn(innerBody, j);
+    term.left = rules.factorsOn(innerBody, j, /*depend=*/false);
     if (!term.right || !term.left)
       return false;
   }
@@ -266,13 +259,9 @@ bool Derivation::takeApart(SharedTerm &term, const Association &a, std::optional
 
 /// Moves the factors of a term that do not depend on j to `scale`.
 void Derivation::takeScaleOut(SharedTerm &term, int64_t j) {
-  auto part = [&](bool isScale) {
-    return rules.rebuildProduct(term.term,
-                                [&](unsigned, Expr base) { return base->dependsOn(j) != isScale ? base : nullptr; });
-  };
-  term.scale = part(true);
+  term.scale = rules.factorsOn(term.term, j, /*depend=*/false);
   if (term.scale)
-    term.term = part(false);
+    term.term = rules.factorsOn(term.term, j);
   if (!term.term)
     term.term = exprs.floatConstant(1, term.body->type);
 }
@@ -418,7 +407,7 @@ void Derivation::addCosts(const Association &a, const IndexExtents &extents, Ass
 Expr Derivation::contractWithRow(const Association &a, const SharedTerm &term, Expr stored, Expr present) {
   Expr value = stored;
   if (term.inner) {
-    Expr product = exprs.op("arith.mulf", {term.left, stored}, a.sum->type);
+    Expr product = exprs.op("arith.mulf", {term.left, stored});
     value = exprs.reduce(Monoid::add, term.inner->extent, term.axis, product, present,
                          roundingOf(term.left, term.inner, a.sum), exprs.boundName(term.inner));
     exprs.inheritPlace(a.sum, value);
@@ -429,8 +418,8 @@ Expr Derivation::contractWithRow(const Association &a, const SharedTerm &term, E
 /// Returns a ± b, or ±b without a.
 Expr Derivation::addTerm(Expr a, const SharedTerm &term, Expr b) {
   if (!a)
-    return term.isNegative ? exprs.op("arith.negf", {b}, b->type) : b;
-  return exprs.op(term.isNegative ? "arith.subf" : "arith.addf", {a, b}, b->type);
+    return term.isNegative ? exprs.op("arith.negf", {b}) : b;
+  return exprs.op(term.isNegative ? "arith.subf" : "arith.addf", {a, b});
 }
 
 Expr Derivation::buildAssociated(std::vector<NestPlan> &nests, const Association &a, const IndexExtents &rows) {
@@ -438,10 +427,8 @@ Expr Derivation::buildAssociated(std::vector<NestPlan> &nests, const Association
     return buildAssociatedByParts(nests, a, rows);
   Expr value = nullptr;
   for (const SharedTerm &term : a.terms) {
-    Expr stored = exprs.reduce(Monoid::add, a.sum->extent, a.j, term.term, a.range,
-                               term.inner ? a.sum->rounds : TypeAttr(), exprs.boundName(a.sum));
+    Expr stored = exprs.sumOver(a.sum, a.j, term.term, a.range, term.inner ? a.sum->rounds : TypeAttr());
     exprs.inheritName(a.sum, stored);
-    exprs.inheritPlace(a.sum, stored);
     // R7 stores only reductions inside other ones, and this sum is in none: store it here.
     if (!term.inner) {
       auto [loc, name] = placeAndName(a.sum);
@@ -452,7 +439,7 @@ Expr Derivation::buildAssociated(std::vector<NestPlan> &nests, const Association
     }
     Expr share = contractWithRow(a, term, stored);
     if (term.scale)
-      share = exprs.op("arith.mulf", {term.scale, share}, share->type);
+      share = exprs.op("arith.mulf", {term.scale, share});
     value = addTerm(value, term, share);
   }
   value = normalise(value);
@@ -461,11 +448,7 @@ Expr Derivation::buildAssociated(std::vector<NestPlan> &nests, const Association
   Expr any = makeAny(a.sum->extent, a.j, a.range);
   if (Expr bounds = anyOf(any))
     any = bounds;
-  if (a.ofRow)
-    any = exprs.op("arith.andi", {any, a.ofRow}, any->type);
-  return any == exprs.boolean(true)
-             ? value
-             : exprs.op("arith.select", {any, value, exprs.floatConstant(0, a.sum->type)}, a.sum->type);
+  return exprs.guarded(exprs.both(any, a.ofRow), value, exprs.floatConstant(0, a.sum->type));
 }
 
 /// Returns the type that operands of the outer contraction are rounded to: as for any computed

@@ -2,6 +2,7 @@
 #include "lib/Conversion/DNFToONF/Derivation.h"
 #include "dialects/MoA/IR/Monoid.h"
 #include "dialects/MoA/IR/Subscripts.h"
+#include "lib/Conversion/DNFToONF/IndexBounds.h"
 #include "lib/Conversion/DNFToONF/Observer.h"
 #include "lib/Support/Shorten.h"
 #include "llvm/ADT/StringExtras.h"
@@ -9,24 +10,19 @@
 using namespace mlir;
 using namespace moa;
 
-static std::optional<int64_t> constantExtent(StringRef text) {
-  auto expr = SymExpr::parse(text);
-  return expr ? expr->getConstant() : std::nullopt;
-}
-
 /// Returns whether a row may carry one accumulator per index of an axis of this extent. The axis
 /// must be short and of known length, because the accumulators of a tile of rows must stay in fast
 /// memory.
 static bool isCarriable(StringRef extent) {
   constexpr int64_t longest = 1024;
-  auto n = constantExtent(extent);
+  auto n = knownExtent(extent);
   return n && *n <= longest;
 }
 
 Expr Derivation::makeAny(StringRef extent, int64_t index, Expr present) {
   if (present)
     return exprs.reduce(Monoid::or_, extent, index, exprs.boolean(true), present, TypeAttr(), exprs.indexName(index));
-  if (auto n = constantExtent(extent))
+  if (auto n = knownExtent(extent))
     return exprs.boolean(*n > 0);
   Type type = IndexType::get(exprs.getContext());
   Expr zero = exprs.constant(IntegerAttr::get(type, 0), type), size = exprs.extent(*SymExpr::parse(extent));
@@ -54,12 +50,10 @@ Expr Derivation::distribute(Expr e, int64_t j, Expr body, Expr present) {
   if (!enabled("R0"))
     return nullptr;
   auto readsResult = [&](Expr part) {
-    bool found = false;
-    walk(part, [&](Expr node) {
-      found |= node->kind == ExprKind::Reduce && node->extent == e->extent && !node->dependsOn(j) &&
-               node->freeIndices.lower_bound(0) == node->freeIndices.begin();
+    return anyNode(part, [&](Expr node) {
+      return node->kind == ExprKind::Reduce && node->extent == e->extent && !node->dependsOn(j) &&
+             node->freeIndices.lower_bound(0) == node->freeIndices.begin();
     });
-    return found;
   };
   SmallVector<FoldRules::Factor> factors = rules.factors(body);
   for (unsigned k = 0; k < factors.size(); ++k) {
@@ -71,12 +65,10 @@ Expr Derivation::distribute(Expr e, int64_t j, Expr body, Expr present) {
     for (unsigned side : {0, 1}) {
       Expr term = rules.rebuildProduct(
           body, [&](unsigned number, Expr base) { return number == k ? sum->operands[side] : base; });
-      Expr part = exprs.reduce(e->monoid, e->extent, j, term, present, TypeAttr(), exprs.boundName(e));
-      exprs.inheritPlace(e, part);
-      parts[side] = normaliseReduce(part);
+      parts[side] = normaliseReduce(exprs.sumOver(e, j, term, present));
       exprs.inheritPlace(e, parts[side]);
     }
-    Expr value = exprs.op(*sum->op, sum->attributes, {parts[0], parts[1]}, e->type);
+    Expr value = exprs.withOperands(sum, {parts[0], parts[1]});
     if (observer)
       observer->rewrote("R0", e, j, body, present, value);
     return value;
@@ -99,8 +91,7 @@ Expr Derivation::expand(Expr e, int64_t j, Expr body, Expr present) {
   if (!value)
     return nullptr;
   value = normalise(value);
-  if (Expr any = makeAny(e->extent, j, nullptr); any != exprs.boolean(true))
-    value = exprs.op("arith.select", {any, value, exprs.floatConstant(0, e->type)}, e->type);
+  value = exprs.guarded(makeAny(e->extent, j, nullptr), value, exprs.floatConstant(0, e->type));
   if (observer)
     observer->rewrote("R6", e, j, body, present, value);
   return value;
@@ -110,7 +101,6 @@ Expr Derivation::expand(Expr e, int64_t j, Expr body, Expr present) {
 /// over the same range. The reduction can then share the range p with these results.
 std::pair<Expr, Expr> Derivation::conditionInTerm(Expr e, int64_t j, Expr body, Expr present) {
   Expr range = nullptr, inner = nullptr;
-  auto both = [&](Expr a, Expr b) { return a ? exprs.op("arith.andi", {a, b}, b->type) : b; };
   std::function<void(Expr)> sort = [&](Expr part) {
     if (part->isOp("arith.andi")) {
       sort(part->operands[0]);
@@ -120,7 +110,7 @@ std::pair<Expr, Expr> Derivation::conditionInTerm(Expr e, int64_t j, Expr body, 
     bool readsResult = llvm::any_of(outermostReductions(part),
                                     [&](Expr result) { return result->extent == e->extent && !result->dependsOn(j); });
     Expr &side = readsResult ? inner : range;
-    side = both(side, part);
+    side = exprs.both(side, part);
   };
   sort(present);
   if (!inner)
@@ -146,23 +136,11 @@ std::pair<Expr, Expr> Derivation::shareRange(Expr e, int64_t j, Expr body, Expr 
   }
   if (!range || *range == present || !rules.splitMul(body, results, {j}))
     return {body, present};
-  SmallVector<Expr> wanted, have;
-  std::function<void(Expr, SmallVectorImpl<Expr> &)> sort = [&](Expr part, SmallVectorImpl<Expr> &parts) {
-    if (!part)
-      return;
-    if (!part->isOp("arith.andi")) {
-      parts.push_back(part);
-      return;
-    }
-    sort(part->operands[0], parts);
-    sort(part->operands[1], parts);
-  };
-  sort(*range, wanted);
-  sort(present, have);
+  SmallVector<Expr> wanted = conjunctsOf(*range), have = conjunctsOf(present);
   Expr inner = nullptr;
   for (Expr part : have)
     if (!llvm::is_contained(wanted, part))
-      inner = inner ? exprs.op("arith.andi", {inner, part}, part->type) : part;
+      inner = exprs.both(inner, part);
   if (!inner || !llvm::all_of(wanted, [&](Expr part) { return llvm::is_contained(have, part); }))
     return {body, present};
   Expr identity = exprs.constant(getIdentity(e->monoid, e->type), e->type);
@@ -205,8 +183,7 @@ Expr Derivation::normalise(Expr e) {
     SmallVector<Expr> operands;
     for (Expr operand : e->operands)
       operands.push_back(normalise(operand));
-    result = e->kind == ExprKind::Psi ? exprs.psi(e->id, operands, e->type)
-                                      : exprs.op(*e->op, e->attributes, operands, e->type);
+    result = exprs.withOperands(e, operands);
   }
   return normalised[e] = result;
 }
@@ -259,6 +236,14 @@ int64_t Derivation::rowIndex(size_t axis, StringRef name) {
   while (rowIds.size() <= axis)
     rowIds.push_back(exprs.freshIndex(name));
   return rowIds[axis];
+}
+
+/// Returns the row indices of a domain, with their extents.
+IndexExtents Derivation::rowsOf(const Domain &domain) {
+  IndexExtents rows;
+  for (auto [k, axis] : llvm::enumerate(domain))
+    rows.push_back({rowIds[k], *SymExpr::parse(axis.extent)});
+  return rows;
 }
 
 /// Adds an output, whose value is given at the row indices of `domain`, to the nest of its rows.
@@ -325,11 +310,8 @@ Expr Derivation::valueOf(std::vector<NestPlan> &nests, ExprImporter &importer, d
         e->kind == ExprKind::Reduce && llvm::all_of(e->freeIndices, [&](int64_t id) { return extents.count(id); });
     return isOfRow ? moveSumIntoCascade(e) : nullptr;
   });
-  IndexExtents rows;
-  for (auto [k, axis] : llvm::enumerate(domain))
-    rows.push_back({rowIds[k], *SymExpr::parse(axis.extent)});
   if (!present)
-    value = storeProducts(nests, value, rows);
+    value = storeProducts(nests, value, rowsOf(domain));
   value = normalise(value);
   // A reduction without a let of its own takes the name of the output.
   StringRef result = cast<StringAttr>(kernel.getResultNames()[op.getResult()]).getValue();
@@ -352,19 +334,12 @@ static bool readsComparedExtreme(dnf::OutputOp op) {
   for (StringRef name : op.getNames().getAsValueRange<StringAttr>())
     indices.push_back(exprs.index(exprs.freshIndex(name)));
   auto [value, present] = importer.output(op, indices);
-  bool found = false;
-  auto visit = [&](Expr compare) {
-    if (found || !compare->isOp("arith.cmpf"))
-      return;
-    walk(compare, [&](Expr e) {
-      found |= e->kind == ExprKind::Reduce && isa<FloatType>(e->type) &&
-               (e->monoid == Monoid::max || e->monoid == Monoid::min);
-    });
+  auto isFloatExtreme = [](Expr e) {
+    return e->kind == ExprKind::Reduce && isa<FloatType>(e->type) &&
+           (e->monoid == Monoid::max || e->monoid == Monoid::min);
   };
-  walk(value, visit);
-  if (present)
-    walk(present, visit);
-  return found;
+  auto compares = [&](Expr e) { return e->isOp("arith.cmpf") && anyNode(e, isFloatExtreme); };
+  return anyNode(value, compares) || (present && anyNode(present, compares));
 }
 
 std::vector<NestPlan> Derivation::run() {
@@ -380,9 +355,7 @@ std::vector<NestPlan> Derivation::run() {
     for (auto [name, extent] : llvm::zip_equal(op.getNames(), op.getDomain()))
       domain.push_back({cast<StringAttr>(name).getValue().str(), cast<StringAttr>(extent).getValue().str()});
     Expr value = valueOf(nests, importer, op, domain);
-    IndexExtents rows;
-    for (auto [k, axis] : llvm::enumerate(domain))
-      rows.push_back({rowIds[k], *SymExpr::parse(axis.extent)});
+    IndexExtents rows = rowsOf(domain);
     unknownOfResult = llvm::count_if(rows, [](auto &row) { return !row.second.getConstant(); });
     value = associate(nests, value, rows);
     value = storeSums(nests, value, rows);
@@ -411,14 +384,12 @@ std::vector<NestPlan> Derivation::run() {
 //===----------------------------------------------------------------------===//
 
 void Derivation::addReduction(NestPlan &nest, Expr reduce) {
-  if (llvm::any_of(nest.accs, [&](auto &acc) { return acc->reduce == reduce; }))
+  if (nest.find(reduce))
     return;
   auto acc = std::make_unique<AccPlan>();
   acc->reduce = reduce;
-  auto name = exprs.reductionNames.find(reduce);
-  acc->name = name != exprs.reductionNames.end() ? name->second
-              : reduce->function                 ? reduce->function.getValue().str()
-                                                 : stringifyMonoid(reduce->monoid).str();
+  StringRef monoid = reduce->function ? reduce->function.getValue() : stringifyMonoid(reduce->monoid);
+  acc->name = exprs.nameOf(reduce, monoid);
   auto [it, inserted] = nest.foldIndex.try_emplace(reduce->extent, 0);
   if (inserted)
     it->second = exprs.freshIndex(exprs.boundName(reduce));
@@ -432,15 +403,14 @@ void Derivation::addReduction(NestPlan &nest, Expr reduce) {
 /// Returns whether a condition on `index`, at any depth, decides which terms of a reduction over it
 /// are needed.
 static bool hasConditionsOn(int64_t index, Expr term, Expr present) {
-  bool found = present && present->dependsOn(index);
-  walk(term, [&](Expr e) {
+  auto hasCondition = [&](Expr e) {
     bool isLogic = e->type.isInteger(1) && (e->isOp("arith.andi") || e->isOp("arith.ori"));
     Expr condition = e->kind == ExprKind::Reduce          ? e->getPresent()
                      : isLogic || e->isOp("arith.select") ? e->operands[0]
                                                           : nullptr;
-    found |= condition && condition->dependsOn(index);
-  });
-  return found;
+    return condition && condition->dependsOn(index);
+  };
+  return (present && present->dependsOn(index)) || anyNode(term, hasCondition);
 }
 
 /// Returns whether the row may keep `sum`, a reduction inside `t`, as a state that carries the axis
@@ -451,9 +421,7 @@ static bool mayCarry(ExprContext &exprs, Derivation &derivation, const NestPlan 
   auto [term, present] = exprs.open(t, axis);
   if (!hasConditionsOn(axis, term, present))
     return true;
-  IndexExtents indices;
-  for (auto [id, extent] : llvm::zip_equal(nest.rows, nest.extents))
-    indices.push_back({id, *SymExpr::parse(extent)});
+  IndexExtents indices = nest.rowExtents();
   indices.push_back({axis, *SymExpr::parse(t->extent)});
   return derivation.readsInside(sum, indices);
 }
@@ -548,8 +516,7 @@ void Derivation::collectReductions(NestPlan &nest) {
 
 /// Returns the place where a state was written, and its name there.
 std::pair<Location, std::string> Derivation::placeOf(const AccPlan &acc) {
-  auto found = exprs.places.find(acc.reduce);
-  Location place = found != exprs.places.end() ? found->second : kernel.getLoc();
+  Location place = exprs.placeOf(acc.reduce, kernel.getLoc());
   auto named = dyn_cast<NameLoc>(place);
   std::string text = getText(place).str();
   return {place, named ? named.getName().str() : text.empty() ? acc.name : text};
@@ -578,9 +545,7 @@ void Derivation::remarkOnRange(const AccPlan &acc, const AccPlan &other) {
 /// Assigns the first pass in which `acc` can run: after everything it reads, or together with it if
 /// R2 pairs the reductions and R3 rescales `acc`.
 void Derivation::assignPass(NestPlan &nest, AccPlan &acc) {
-  auto planOf = [&](Expr reduce) -> AccPlan & {
-    return **llvm::find_if(nest.accs, [&](auto &a) { return a->reduce == reduce; });
-  };
+  auto planOf = [&](Expr reduce) -> AccPlan & { return *nest.find(reduce); };
   auto sameRange = [&](const AccPlan &other) {
     return other.reduce->extent == acc.reduce->extent && other.present == acc.present;
   };
@@ -626,14 +591,10 @@ bool Derivation::rescaleMoments(NestPlan &nest, AccPlan &acc) {
   if (!enabled("R3"))
     return false;
   int64_t j = nest.foldIndex[acc.reduce->extent];
-  auto planOf = [&](Expr reduce) {
-    auto it = llvm::find_if(nest.accs, [&](auto &a) { return a->reduce == reduce; });
-    return it == nest.accs.end() ? nullptr : it->get();
-  };
   RescaleRule rescale = rules.moments(acc.reduce, acc.body, acc.present, makeAny(acc.reduce->extent, j, acc.present),
-                                      acc.states, j, [&](Expr state) { return planOf(state)->body; });
+                                      acc.states, j, [&](Expr state) { return nest.find(state)->body; });
   bool isOfFold = rescale.valid() && llvm::all_of(rescale.others, [&](const RescaleRule::Other &other) {
-                    AccPlan *plan = planOf(other.sum);
+                    AccPlan *plan = nest.find(other.sum);
                     return !plan || !isAssigned(nest, *plan, acc) ||
                            (plan->pass == acc.pass && plan->present == acc.present && !plan->carried);
                   });

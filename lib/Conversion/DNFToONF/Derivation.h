@@ -30,7 +30,8 @@ using IndexExtents = llvm::SmallVector<std::pair<int64_t, SymExpr>>;
 /// Returns whether one count is less than another, with unknown sizes taken as 4,096.
 bool isLess(const SymExpr &x, const SymExpr &y);
 bool isFloatSum(Expr e);
-/// Returns the extent of a reduction's range, if it is a number.
+/// Returns an extent, or that of a reduction's range, if it is a number.
+std::optional<int64_t> knownExtent(llvm::StringRef extent);
 std::optional<int64_t> knownExtent(Expr reduce);
 /// Returns the indices of `all` that a value depends on, in the order of the axes of its array. The
 /// index `last`, the last axis of the result, comes last.
@@ -48,7 +49,7 @@ struct OutputPlan {
   mlir::Location loc;
 };
 
-/// One state of a fold: an accumulator.
+/// One state of a fold.
 struct AccPlan {
   Expr reduce;
   std::string name;
@@ -79,6 +80,17 @@ struct NestPlan {
   llvm::SmallVector<OutputPlan> outputs;
   std::vector<std::unique_ptr<AccPlan>> accs;
   std::vector<FoldPlan> folds;
+  IndexExtents rowExtents() const {
+    IndexExtents result;
+    for (auto [id, extent] : llvm::zip_equal(rows, extents))
+      result.push_back({id, *SymExpr::parse(extent)});
+    return result;
+  }
+  /// Returns the state that a reduction is, or null.
+  AccPlan *find(Expr reduce) const {
+    auto acc = llvm::find_if(accs, [&](auto &each) { return each->reduce == reduce; });
+    return acc == accs.end() ? nullptr : acc->get();
+  }
   /// The free index of every fold over an extent.
   std::map<std::string, int64_t> foldIndex;
   /// Extents of carried indices.
@@ -127,6 +139,7 @@ private:
   Expr distribute(Expr e, int64_t j, Expr body, Expr present);
   std::optional<size_t> chooseCarried(Expr value, llvm::ArrayRef<int64_t> indices, const Domain &domain);
   int64_t rowIndex(size_t axis, llvm::StringRef name);
+  IndexExtents rowsOf(const Domain &domain);
   /// `carries`: an axis may be carried inside the row.
   void addOutput(std::vector<NestPlan> &nests, OutputPlan output, const Domain &domain, bool carries = true);
   Expr valueOf(std::vector<NestPlan> &nests, ExprImporter &importer, dnf::OutputOp op, const Domain &domain);

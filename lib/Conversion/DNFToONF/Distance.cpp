@@ -110,7 +110,7 @@ bool WeightExponent::visit(Expr e, Expr factor, const SymExpr &sign) {
     if (!isFree(other))
       continue;
     Expr one = factor ? factor : exprs.floatConstant(1, e->type);
-    return visit(e->operands[k], exprs.op(*e->op, e->attributes, {one, other}, e->type), sign);
+    return visit(e->operands[k], exprs.withOperands(e, {one, other}), sign);
   }
   // A term of the row alone may leave the range of the type although the whole exponent does not.
   hasOthers = true;
@@ -154,7 +154,7 @@ Expr moa::weightOver(ExprContext &exprs, Expr weight, int64_t j, Expr distance) 
   std::function<Expr(Expr)> difference = [&](Expr e) -> Expr {
     if (!e->dependsOn(j))
       return nullptr;
-    auto same = [&](ArrayRef<Expr> operands) { return exprs.op(*e->op, e->attributes, operands, e->type); };
+    auto same = [&](ArrayRef<Expr> operands) { return exprs.withOperands(e, operands); };
     if (e->isOp("arith.sitofp") || e->isOp("arith.index_cast"))
       return same({difference(e->operands[0])});
     if (isa<IndexType>(e->type)) {
@@ -162,7 +162,7 @@ Expr moa::weightOver(ExprContext &exprs, Expr weight, int64_t j, Expr distance) 
       int64_t times = timesIndex(exprs, inside ? inside : e, j);
       // x| falls as j grows, since it is a distance.
       times = inside ? -std::abs(times) : times;
-      return exprs.op("arith.muli", {distance, exprs.extent(SymExpr(times))}, e->type);
+      return exprs.op("arith.muli", {distance, exprs.extent(SymExpr(times))});
     }
     Expr a = difference(e->operands[0]), b = e->operands.size() > 1 ? difference(e->operands[1]) : nullptr;
     if (e->isOp("arith.negf"))
@@ -171,10 +171,10 @@ Expr moa::weightOver(ExprContext &exprs, Expr weight, int64_t j, Expr distance) 
       return same({a ? a : e->operands[0], b ? b : e->operands[1]});
     if (a && b)
       return same({a, b});
-    return a ? a : e->isOp("arith.subf") ? exprs.op("arith.negf", {b}, e->type) : b;
+    return a ? a : e->isOp("arith.subf") ? exprs.op("arith.negf", {b}) : b;
   };
   unsigned place = weight->isOp("math.powf") ? 1 : 0;
   auto operands = llvm::to_vector(weight->operands);
   operands[place] = difference(operands[place]);
-  return exprs.op(*weight->op, weight->attributes, operands, weight->type);
+  return exprs.withOperands(weight, operands);
 }

@@ -60,10 +60,7 @@ private:
   AffineForm address(StringRef array, ArrayRef<Expr> indices);
   void splitForm(const AffineForm &form, SmallVectorImpl<Value> &terms, SmallVectorImpl<Attribute> &coefficients);
   /// Returns where a reduction was written.
-  Location placeOf(Expr reduce) {
-    auto it = exprs.places.find(reduce);
-    return it == exprs.places.end() ? loc : it->second;
-  }
+  Location placeOf(Expr reduce) { return exprs.placeOf(reduce, loc); }
   /// Returns a placeholder, whose value the caller binds.
   Expr placeholder(Type type) { return exprs.psi(-1 - nextPlaceholder++, {}, type); }
   StringAttr str(const Twine &text) { return StringAttr::get(exprs.getContext(), text); }
@@ -269,8 +266,7 @@ Value ONFEmitter::emitInnerReduce(Expr e, unsigned level) {
   for (auto [reduce, body] : llvm::zip_equal(group, bodies)) {
     AccPlan acc;
     acc.reduce = reduce;
-    auto it = exprs.reductionNames.find(reduce);
-    acc.name = it != exprs.reductionNames.end() ? it->second : stringifyMonoid(reduce->monoid).str();
+    acc.name = exprs.nameOf(reduce, stringifyMonoid(reduce->monoid));
     acc.body = body;
     NestPlan none;
     states.push_back(emitAcc(none, acc));
@@ -390,7 +386,7 @@ void ONFEmitter::emitRescale(AccPlan &acc, onf::AccOp op) {
   for (Expr h : acc.rescale.from)
     by.push_back(rules.difference(h, states, oldOf, newOf));
   for (const RescaleRule::Other &other : acc.rescale.others)
-    values.push_back(emit(exprs.op("arith.mulf", {factor, rules.coefficient(other, by)}, factor->type)));
+    values.push_back(emit(exprs.op("arith.mulf", {factor, rules.coefficient(other, by)})));
   onf::YieldOp::create(regions.back()->builder, loc, values);
   pop();
 }
@@ -420,9 +416,9 @@ void ONFEmitter::settle(NestPlan &nest, FoldPlan &fold, onf::FoldOp op) {
       Value any = emit(derivation.makeAny(fold.extent, fold.index, fold.present));
       ended = arith::AndIOp::create(b, loc, any, ended);
       Expr zero = exprs.floatConstant(0, acc->reduce->type);
-      Expr value = exprs.op("arith.mulf", {zero, acc->rescale.h}, acc->reduce->type);
+      Expr value = exprs.op("arith.mulf", {zero, acc->rescale.h});
       for (Expr h : acc->rescale.from)
-        value = exprs.op("arith.mulf", {value, h}, acc->reduce->type);
+        value = exprs.op("arith.mulf", {value, h});
       limit = emit(value);
     }
     Expr leftOut = acc->rescale.leftOut.empty() ? nullptr : derivation.makeLeftOut(*acc, fold.index);
@@ -452,7 +448,7 @@ void ONFEmitter::emitFold(NestPlan &nest, FoldPlan &fold) {
   Block *block = nested.createBlock(&op.getBody(), {}, b.getIndexType(), loc);
   OpenRegion &region = push(nested);
   region.values[exprs.index(fold.index)] = block->getArgument(0);
-  region.mayBeEmpty = SymExpr::parse(fold.extent)->getConstant().value_or(0) <= 0 || fold.present;
+  region.mayBeEmpty = knownExtent(fold.extent).value_or(0) <= 0 || fold.present;
   if (fold.present) {
     Value condition = emit(fold.present);
     onf::GuardOp::create(regions.back()->builder, loc, condition);
@@ -539,11 +535,9 @@ LogicalResult ONFEmitter::emitNest(NestPlan &nest) {
       b.createBlock(&loop.getBody(), {}, SmallVector<Type>(rank, b.getIndexType()), SmallVector<Location>(rank, loc));
   accumulators.clear();
   OpenRegion &row = push(OpBuilder::atBlockEnd(block));
-  rows.clear();
-  for (auto [id, arg, extent] : llvm::zip(nest.rows, block->getArguments(), nest.extents)) {
+  rows = nest.rowExtents();
+  for (auto [id, arg] : llvm::zip_equal(nest.rows, block->getArguments()))
     row.values[exprs.index(id)] = arg;
-    rows.push_back({id, *SymExpr::parse(extent)});
-  }
   place = withoutName(nest.outputs.front().loc);
   for (FoldPlan &fold : nest.folds)
     emitFold(nest, fold);

@@ -45,7 +45,7 @@ private:
   std::optional<Expr> meanOfDistances(Expr h, Expr g, Expr first);
   Expr firstValue(Expr g);
   Expr multiply(ArrayRef<Expr> factors);
-  Expr op(StringRef name, Expr a, Expr b) { return exprs.op(name, {a, b}, type); }
+  Expr op(StringRef name, Expr a, Expr b) { return exprs.op(name, {a, b}); }
 
   ExprContext &exprs;
   FoldRules &rules;
@@ -62,11 +62,9 @@ bool SumExpansion::weighsResults(Expr weights, const StateSet &results) {
   for (const FoldRules::Factor &factor : rules.factors(weights))
     if (factor.base->dependsOn(j))
       factors.insert(factor.base);
-  bool found = false;
-  for (Expr result : results)
-    if (result->extent == sum->extent)
-      walk(exprs.open(result, j).first, [&](Expr node) { found |= factors.contains(node); });
-  return found;
+  return llvm::any_of(results, [&](Expr result) {
+    return result->extent == sum->extent && rules.reads(exprs.open(result, j).first, factors);
+  });
 }
 
 /// Returns whether `e` reads results of reductions over the same range without conditions.
@@ -147,7 +145,7 @@ std::optional<Summands> SumExpansion::separate(Expr e) {
     return a;
   }
   if (e->isOp("math.powf") && e->operands[1]->kind == ExprKind::Const) {
-    double power = cast<FloatAttr>(e->operands[1]->value).getValueAsDouble();
+    double power = *floatValue(e->operands[1]);
     if (power != 2 && power != 3 && power != 4)
       return std::nullopt;
     auto base = factor(0), result = base;
@@ -164,7 +162,7 @@ std::optional<Summands> SumExpansion::separate(Expr e) {
     // A product of two negative factors has a logarithm, but the factors have none.
     if (!split)
       return std::nullopt;
-    auto log = [&](Expr x) { return x->isOp("math.exp") ? x->operands[0] : exprs.op("math.log", {x}, type); };
+    auto log = [&](Expr x) { return x->isOp("math.exp") ? x->operands[0] : exprs.op("math.log", {x}); };
     SmallVector<Expr> g, h;
     Summands result;
     for (const FoldRules::Factor &ofProduct : rules.factors(op("arith.mulf", split.g, split.h))) {
@@ -175,7 +173,7 @@ std::optional<Summands> SumExpansion::separate(Expr e) {
       (ofProduct.base->dependsOn(j) ? term.g : term.h).push_back(value);
       if (ofProduct.divides)
         term.h.push_back(exprs.floatConstant(-1, type));
-      if (!(ofProduct.base->kind == ExprKind::Const && cast<FloatAttr>(ofProduct.base->value).getValueAsDouble() == 1))
+      if (floatValue(ofProduct.base) != 1)
         result.push_back(std::move(term));
     }
     return result;
@@ -199,7 +197,7 @@ Expr SumExpansion::firstValue(Expr g) {
     int64_t k = exprs.freshIndex(exprs.boundName(e));
     auto [body, present] = exprs.open(e, k);
     body = exprs.replace(body, atZero);
-    present = present ? exprs.op("arith.andi", {any, exprs.replace(present, atZero)}, any->type) : any;
+    present = present ? exprs.op("arith.andi", {any, exprs.replace(present, atZero)}) : any;
     return exprs.reduce(e->monoid, e->extent, k, body, present, e->rounds, exprs.boundName(e), e->function);
   };
   Expr first = exprs.replace(g, atZero);
@@ -233,9 +231,9 @@ std::optional<Expr> SumExpansion::meanOfDistances(Expr h, Expr g, Expr first) {
   Expr result = nullptr, count = nullptr;
   for (const FoldRules::Factor &factor : factors) {
     Expr base = factor.base;
-    auto constant = base->kind == ExprKind::Const ? dyn_cast<FloatAttr>(base->value) : FloatAttr();
-    if (constant && std::fabs(constant.getValueAsDouble()) == 1) {
-      negative ^= constant.getValueAsDouble() < 0;
+    auto constant = floatValue(base);
+    if (constant && std::fabs(*constant) == 1) {
+      negative ^= *constant < 0;
     } else if (base->kind == ExprKind::Reduce && !factor.divides && !result) {
       result = base;
     } else if (factor.divides && !count) {
@@ -250,9 +248,9 @@ std::optional<Expr> SumExpansion::meanOfDistances(Expr h, Expr g, Expr first) {
   // n as a float: a constant, or a conversion of the extent.
   auto extent = SymExpr::parse(sum->extent);
   if (count->kind == ExprKind::Const) {
-    auto value = dyn_cast<FloatAttr>(count->value);
+    auto value = floatValue(count);
     auto n = extent->getConstant();
-    if (!value || !n || value.getValueAsDouble() != static_cast<double>(*n))
+    if (!value || !n || *value != static_cast<double>(*n))
       return std::nullopt;
   } else {
     Expr inner = count;
@@ -262,9 +260,8 @@ std::optional<Expr> SumExpansion::meanOfDistances(Expr h, Expr g, Expr first) {
       return std::nullopt;
   }
   Expr distance = op("arith.subf", g, first);
-  Expr sums = exprs.reduce(Monoid::add, sum->extent, j, distance, nullptr, TypeAttr(), exprs.boundName(sum));
-  exprs.inheritPlace(sum, sums);
-  return op("arith.divf", exprs.op("arith.negf", {sums}, type), count);
+  Expr sums = exprs.sumOver(sum, j, distance, nullptr);
+  return op("arith.divf", exprs.op("arith.negf", {sums}), count);
 }
 
 /// Returns whether an addend without the index comes from maxima and minima alone. These are exact:
@@ -358,9 +355,7 @@ Expr SumExpansion::run(Expr body) {
     if (factor.divides)
       return nullptr;
     auto terms = separate(factor.base);
-    if (!terms || terms->size() < 2 || addsExtremes(*terms))
-      return nullptr;
-    if (!canShift(*terms))
+    if (!terms || terms->size() < 2 || addsExtremes(*terms) || !canShift(*terms))
       return nullptr;
     auto next = product(all, shifted(*terms));
     if (!next)
@@ -386,10 +381,8 @@ Expr SumExpansion::run(Expr body) {
     bool isOne = g->kind == ExprKind::Const;
     Expr term = !rest ? g : isOne ? rest : op("arith.mulf", rest, g);
     Expr part = count();
-    if (rest || !isOne) {
-      part = exprs.reduce(sum->monoid, sum->extent, j, term, nullptr, TypeAttr(), exprs.boundName(sum));
-      exprs.inheritPlace(sum, part);
-    }
+    if (rest || !isOne)
+      part = exprs.sumOver(sum, j, term, nullptr);
     Expr scaled = op("arith.mulf", h, part);
     value = value ? op("arith.addf", value, scaled) : scaled;
   }

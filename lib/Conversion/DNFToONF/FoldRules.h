@@ -113,12 +113,19 @@ public:
   /// result of `with`. A null result drops the factor.
   Expr rebuildProduct(Expr e, llvm::function_ref<Expr(unsigned, Expr)> with);
 
+  /// Returns the product of the factors of `e` that depend on an index, or of those that do not. Returns null if
+  /// there are none.
+  Expr factorsOn(Expr e, int64_t index, bool depend = true);
+
   bool reads(Expr e, const StateSet &states);
   /// Returns whether the value is known to be non-negative wherever it is a number.
   bool isNonNegative(Expr e);
 
 private:
   bool free(Expr e, llvm::ArrayRef<int64_t> indices);
+  bool readsState(Expr e, Expr state);
+  bool shrinks(Expr h, const StateSet &states);
+  Expr readAs(Expr e, const StateSet &states, llvm::function_ref<Expr(Expr)> state);
   Expr meanWeight(const Difference &difference, Expr weight, const StateSet &states,
                   llvm::function_ref<Expr(Expr)> stateBody);
   bool guardMoments(RescaleRule &rescale, Expr weight, llvm::ArrayRef<Expr> counts, const StateSet &states,

@@ -2,6 +2,7 @@
 #include "dialects/MoA/IR/Monoid.h"
 #include "lib/Conversion/DNFToONF/Derivation.h"
 #include "lib/Conversion/DNFToONF/Observer.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace moa;
@@ -87,7 +88,7 @@ Expr Derivation::distributePowers(Expr e, int64_t j, Expr body, Expr present) {
     return rules.rebuildProduct(factor->operands[0], [&](unsigned, Expr part) {
       SmallVector<Expr, 3> operands(factor->operands);
       operands[0] = part;
-      return exprs.op(*factor->op, factor->attributes, operands, factor->type);
+      return exprs.withOperands(factor, operands);
     });
   });
 }
@@ -147,9 +148,8 @@ Expr Derivation::hoistFactors(Expr e, int64_t j, Expr body, Expr present) {
     return sum(body);
   // Only finite factors turn the empty sum into 0 without a guard.
   bool constantsOnly = llvm::all_of(outside, [](const FoldRules::Factor &factor) {
-    auto number = dyn_cast_or_null<FloatAttr>(factor.base->value);
-    return factor.base->kind == ExprKind::Const && number && number.getValue().isFinite() &&
-           !(factor.divides && number.getValue().isZero());
+    auto number = floatValue(factor.base);
+    return number && std::isfinite(*number) && !(factor.divides && *number == 0);
   });
   Expr rest = sum(term);
   exprs.inheritName(e, rest);
@@ -170,8 +170,8 @@ Expr Derivation::hoistFactors(Expr e, int64_t j, Expr body, Expr present) {
           : some == none              ? none
                                       : exprs.op("arith.select", {some, present, none}, present->type);
   }
-  if (!constantsOnly && any != exprs.boolean(true))
-    value = exprs.op("arith.select", {any, value, exprs.floatConstant(0, e->type)}, e->type);
+  if (!constantsOnly)
+    value = exprs.guarded(any, value, exprs.floatConstant(0, e->type));
   if (observer)
     observer->rewrote("R1", e, j, body, present, value);
   return value;
@@ -197,12 +197,11 @@ Expr Derivation::hoist(Expr e, int64_t j, Expr body, Expr present) {
     Expr condition = selection->operands[0], value = selection->operands[1];
     if (mayLeaveRange(e, j, rules.factors(value), present))
       return selection;
-    picked = picked ? exprs.op("arith.andi", {picked, condition}, condition->type) : condition;
+    picked = exprs.both(picked, condition);
     llvm::copy_if(rules.factors(value), std::back_inserter(outside),
                   [&](const FoldRules::Factor &inner) { return leaves(inner.base); });
     value = rules.rebuildProduct(value, [&](unsigned, Expr inner) { return leaves(inner) ? nullptr : inner; });
-    return exprs.op(*selection->op, selection->attributes,
-                    {condition, value ? value : exprs.floatConstant(1, e->type), zero}, e->type);
+    return exprs.withOperands(selection, {condition, value ? value : exprs.floatConstant(1, e->type), zero});
   });
   if (!picked)
     return hoistFactors(e, j, body, present);
@@ -246,7 +245,7 @@ Expr Derivation::hoistFromExtreme(Expr e, int64_t j, Expr body, Expr present) {
       Monoid other = e->monoid == Monoid::max ? Monoid::min : Monoid::max;
       SmallVector<Expr, 2> operands{body->operands[0], body->operands[1]};
       operands[1 - k] = extremeOf(isFlipped ? other : e->monoid, operands[1 - k]);
-      value = exprs.op(*body->op, body->attributes, operands, body->type);
+      value = exprs.withOperands(body, operands);
       break;
     }
   } else if (comparesExtremes) {
@@ -266,7 +265,7 @@ Expr Derivation::hoistFromExtreme(Expr e, int64_t j, Expr body, Expr present) {
     for (auto [product, stays] : llvm::reverse(last)) {
       SmallVector<Expr, 2> operands{product->operands[0], product->operands[1]};
       operands[stays] = value;
-      value = exprs.op(*product->op, product->attributes, operands, product->type);
+      value = exprs.withOperands(product, operands);
     }
   } else {
     SmallVector<FoldRules::Factor> outside;
@@ -289,11 +288,8 @@ Expr Derivation::hoistFromExtreme(Expr e, int64_t j, Expr body, Expr present) {
   }
   if (!value)
     return nullptr;
-  Expr any = makeAny(e->extent, j, present);
-  if (any != exprs.boolean(true)) {
-    Expr identity = exprs.constant(getIdentity(e->monoid, e->type), e->type);
-    value = exprs.op("arith.select", {any, value, identity}, e->type);
-  }
+  Expr identity = exprs.constant(getIdentity(e->monoid, e->type), e->type);
+  value = exprs.guarded(makeAny(e->extent, j, present), value, identity);
   if (observer)
     observer->rewrote("R1", e, j, body, present, value);
   return value;

@@ -16,11 +16,6 @@
 using namespace mlir;
 using namespace moa;
 
-static bool isNumber(Expr e, double number) {
-  auto value = e->kind == ExprKind::Const ? dyn_cast<FloatAttr>(e->value) : FloatAttr();
-  return value && value.getValueAsDouble() == number;
-}
-
 /// Splits a product into factors without signs. Returns whether the product is negative.
 static bool splitSign(FoldRules &rules, Expr e, SmallVectorImpl<FoldRules::Factor> &factors) {
   bool negative = false;
@@ -29,9 +24,9 @@ static bool splitSign(FoldRules &rules, Expr e, SmallVectorImpl<FoldRules::Facto
       if (factor.base->isOp("arith.negf")) {
         negative = !negative;
         go(factor.base->operands[0], divides != factor.divides);
-      } else if (isNumber(factor.base, -1)) {
+      } else if (floatValue(factor.base) == -1) {
         negative = !negative;
-      } else if (!isNumber(factor.base, 1)) {
+      } else if (floatValue(factor.base) != 1) {
         factors.push_back({factor.base, divides != factor.divides});
       }
     }
@@ -63,7 +58,7 @@ bool FoldRules::splitDifferences(Expr body, const StateSet &states, int64_t j, E
     bool isMixed = base->dependsOn(j) && reads(base, states) && !splitMul(base, states, {j});
     if (!isMixed) {
       if (exponent)
-        base = exprs.op("math.powf", {base, exponent}, type);
+        base = exprs.op("math.powf", {base, exponent});
       rest.push_back({base, divides});
       return true;
     }
@@ -78,7 +73,7 @@ bool FoldRules::splitDifferences(Expr body, const StateSet &states, int64_t j, E
     bool opens = false;
     unsigned power = 1;
     for (unsigned whole : {2, 3, 4})
-      if (exponent && isNumber(exponent, whole) && !splitMul(factor.base, states, {j})) {
+      if (exponent && floatValue(exponent) == whole && !splitMul(factor.base, states, {j})) {
         opens = true;
         power = whole;
       }
@@ -166,10 +161,8 @@ Expr FoldRules::meanWeight(const Difference &difference, Expr weight, const Stat
 bool FoldRules::guardMoments(RescaleRule &rescale, Expr weight, ArrayRef<Expr> counts, const StateSet &states,
                              llvm::function_ref<Expr(Expr)> stateBody) {
   for (Expr state : states) {
-    StateSet one;
-    one.insert(state);
-    bool inWeight = reads(rescale.h, one);
-    if (!inWeight && llvm::none_of(rescale.from, [&](Expr h) { return reads(h, one); }))
+    bool inWeight = readsState(rescale.h, state);
+    if (!inWeight && llvm::none_of(rescale.from, [&](Expr h) { return readsState(h, state); }))
       continue;
     std::optional<double> singular;
     if (inWeight)
@@ -202,7 +195,7 @@ Expr FoldRules::whereAny(Expr e, Expr any) {
     for (Expr operand : node->operands)
       operands.push_back(pick(operand));
     bool isSame = ArrayRef<Expr>(operands) == ArrayRef<Expr>(node->operands);
-    return known[node] = isSame ? node : exprs.op(*node->op, node->attributes, operands, node->type);
+    return known[node] = isSame ? node : exprs.withOperands(node, operands);
   };
   return pick(e);
 }
@@ -220,8 +213,7 @@ RescaleRule FoldRules::moments(Expr t, Expr body, Expr present, Expr any, const 
   if (!splitDifferences(body, states, j, weight, differences))
     return none;
   Split split = splitMul(weight, states, {j});
-  Trend growth = split ? trend(split.h, states) : Trend();
-  if (!split || (reads(split.h, states) && (!growth.nonNegative || !growth.direction || *growth.direction > 0)))
+  if (!split || (reads(split.h, states) && !shrinks(split.h, states)))
     return none;
   result.g = split.g;
   result.h = split.h;
@@ -243,16 +235,14 @@ RescaleRule FoldRules::moments(Expr t, Expr body, Expr present, Expr any, const 
     for (unsigned i = 0; i < differences.size(); ++i)
       if (!(lacks >> i & 1))
         factors.push_back({differences[i].base, false});
-    if (factors.size() > 1 && isNumber(weight, 1))
+    if (factors.size() > 1 && floatValue(weight) == 1)
       factors.erase(factors.begin());
     return product(factors, t->type);
   };
   llvm::MapVector<Expr, SmallVector<unsigned>> others;
   unsigned all = (1u << differences.size()) - 1;
   for (unsigned lacks = all; lacks; --lacks) {
-    Expr sum = exprs.reduce(Monoid::add, t->extent, j, termWithout(lacks), present, TypeAttr(), exprs.boundName(t));
-    exprs.inheritPlace(t, sum);
-    others[sum].push_back(lacks);
+    others[exprs.sumOver(t, j, termWithout(lacks), present)].push_back(lacks);
   }
   for (auto &[sum, lacks] : others)
     result.others.push_back({sum, lacks, static_cast<unsigned>(differences.size()) - llvm::popcount(lacks.front())});

@@ -221,8 +221,7 @@ Expr Derivation::readStored(Expr value, const IndexExtents &indices, bool isInsi
     for (Expr operand : value->operands)
       operands.push_back(readStored(operand, own, isInside, mayRead, known));
     if (!llvm::equal(operands, value->operands))
-      result = value->kind == ExprKind::Psi ? exprs.psi(value->id, operands, value->type)
-                                            : exprs.op(*value->op, value->attributes, operands, value->type);
+      result = exprs.withOperands(value, operands);
   }
   return known[key] = result;
 }
@@ -250,9 +249,7 @@ void Derivation::readStored(std::vector<NestPlan> &nests) {
       return source != n && source < nests.size() && !llvm::is_contained(sources[source], n) &&
              (isInside || llvm::is_contained(sources[n], source));
     };
-    IndexExtents rows;
-    for (auto [id, extent] : llvm::zip_equal(nests[n].rows, nests[n].extents))
-      rows.push_back({id, *SymExpr::parse(extent)});
+    IndexExtents rows = nests[n].rowExtents();
     for (auto &[id, extent] : nests[n].carriedExtents)
       rows.push_back({id, *SymExpr::parse(extent)});
     std::map<std::pair<Expr, bool>, Expr> known;

@@ -30,33 +30,18 @@ public:
     Expr result = e;
     if (e->kind == ExprKind::Reduce) {
       result = restrictReduction(e, condition);
-      exprs.inheritName(e, result);
     } else {
       SmallVector<Expr> operands;
       for (unsigned k = 0; k < e->operands.size(); ++k)
-        operands.push_back(restrict(e->operands[k], both(condition, conditionOf(e, k, operands))));
+        operands.push_back(restrict(e->operands[k], exprs.both(condition, conditionOf(e, k, operands))));
       if (operands != e->operands)
-        result = e->kind == ExprKind::Psi ? exprs.psi(e->id, operands, e->type)
-                                          : exprs.op(*e->op, e->attributes, operands, e->type);
+        result = exprs.withOperands(e, operands);
     }
     return memo[{e, condition}] = result;
   }
 
 private:
-  Expr both(Expr a, Expr b) { return !a || !b ? (a ? a : b) : exprs.op("arith.andi", {a, b}, a->type); }
-  Expr negation(Expr e) {
-    if (e->isOp("arith.cmpi")) {
-      // arith's numbers: eq 0, ne 1, slt 2, sle 3, sgt 4, sge 5.
-      static constexpr int64_t inverse[] = {1, 0, 5, 4, 3, 2};
-      int64_t predicate = cast<IntegerAttr>(e->attributes.get("predicate")).getInt();
-      Builder b(exprs.getContext());
-      if (predicate < 6)
-        return exprs.op(*e->op,
-                        b.getDictionaryAttr(b.getNamedAttr("predicate", b.getI64IntegerAttr(inverse[predicate]))),
-                        e->operands, e->type);
-    }
-    return exprs.op("arith.xori", {e, exprs.boolean(true)}, e->type);
-  }
+  Expr negation(Expr e) { return exprs.op("arith.xori", {e, exprs.boolean(true)}); }
 
   /// Returns the condition under which operand k of an operation is needed; null for always. It is
   /// built from the restricted first operand, because that may itself read out of bounds.
@@ -79,12 +64,12 @@ private:
     Expr newPresent = present ? restrict(present, condition) : nullptr;
     // A reduction in the body that does not depend on j is a fold of the row as well. It is needed
     // where the conjuncts of the range that do not depend on j hold.
-    Expr newBody = restrict(body, both(condition, partOfRow(newPresent, j)));
+    Expr newBody = restrict(body, exprs.both(condition, partOfRow(newPresent, j)));
     if (condition && (mayFault(body) || (present && mayFault(present))))
-      newPresent = both(without(condition, newPresent), newPresent);
+      newPresent = exprs.both(without(condition, newPresent), newPresent);
     if (newBody == body && newPresent == present)
       return e;
-    return exprs.reduce(e->monoid, e->extent, j, newBody, newPresent, e->rounds, exprs.boundName(e), e->function);
+    return exprs.withBody(e, j, newBody, newPresent);
   }
 
   /// Returns the conjuncts of a condition that do not depend on j, or null.
@@ -94,7 +79,7 @@ private:
     if (!condition->isOp("arith.andi"))
       return nullptr;
     Expr right = partOfRow(condition->operands[1], j), left = partOfRow(condition->operands[0], j);
-    return both(left, right);
+    return exprs.both(left, right);
   }
 
   /// Returns the conjuncts of a condition that are not conjuncts of another one, or null.
@@ -103,7 +88,7 @@ private:
       return other ? nullptr : condition;
     if (condition->isOp("arith.andi")) {
       Expr right = without(condition->operands[1], other), left = without(condition->operands[0], other);
-      return both(left, right);
+      return exprs.both(left, right);
     }
     if (!other->isOp("arith.andi"))
       return condition;

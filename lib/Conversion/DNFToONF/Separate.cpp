@@ -47,7 +47,7 @@ private:
         bool isNegative = extreme->isOp("arith.negf");
         Expr element = isNegative ? term : term->operands[0];
         Expr state = isNegative ? extreme->operands[0] : extreme;
-        Expr difference = exprs.op("arith.subf", {element, state}, element->type);
+        Expr difference = exprs.op("arith.subf", {element, state});
         term = isNegative ? difference : negated(difference);
         return true;
       }
@@ -104,7 +104,7 @@ private:
         if (!separate(factor.base->operands[0], parts))
           return false;
       } else if (rules.isNonNegative(factor.base) && !isMixed(factor.base)) {
-        parts.push_back(exprs.op("math.log", {factor.base}, e->type));
+        parts.push_back(exprs.op("math.log", {factor.base}));
       } else {
         return false;
       }
@@ -113,7 +113,7 @@ private:
     }
     return true;
   }
-  Expr negated(Expr e) { return e->isOp("arith.negf") ? e->operands[0] : exprs.op("arith.negf", {e}, e->type); }
+  Expr negated(Expr e) { return e->isOp("arith.negf") ? e->operands[0] : exprs.op("arith.negf", {e}); }
   /// Returns whether `e` may become a term of its own. A sum of elements may: it has an error of
   /// its own size, which the difference from it has as well. A maximum may not: x − max x is exact,
   /// but Σ x − n·max x is not.
@@ -138,11 +138,8 @@ int64_t workInside(Expr body, int64_t j) {
   std::function<void(Expr)> go = [&](Expr node) {
     if (!node->dependsOn(j) || !seen.insert(node).second)
       return;
-    if (node->kind == ExprKind::Reduce) {
-      auto extent = SymExpr::parse(node->extent);
-      auto n = extent ? extent->getConstant() : std::nullopt;
-      work += n.value_or(int64_t(1) << 40);
-    }
+    if (node->kind == ExprKind::Reduce)
+      work += knownExtent(node).value_or(int64_t(1) << 40);
     for (Expr operand : node->operands)
       go(operand);
   };
@@ -171,7 +168,7 @@ Expr Derivation::separate(const NestPlan &nest, Expr t, int64_t j, Expr body, Ex
   int64_t carried = 0;
   for (auto &[id, extent] : nest.carriedExtents)
     if (t->dependsOn(id))
-      if (auto n = SymExpr::parse(extent)->getConstant())
+      if (auto n = knownExtent(extent))
         carried += *n * static_cast<int64_t>(terms.size() - 1);
   if (carried > workInside(body, j))
     return nullptr;
@@ -180,13 +177,11 @@ Expr Derivation::separate(const NestPlan &nest, Expr t, int64_t j, Expr body, Ex
     bool negative = term->isOp("arith.negf");
     Expr factor = negative ? term->operands[0] : term;
     Expr whole = rules.rebuildProduct(body, [&](unsigned n, Expr base) { return n == *mixed ? factor : base; });
-    Expr sum = exprs.reduce(Monoid::add, t->extent, j, whole, present, TypeAttr(), exprs.boundName(t));
-    exprs.inheritPlace(t, sum);
-    sum = normalise(sum);
+    Expr sum = normalise(exprs.sumOver(t, j, whole, present));
     if (!value)
-      value = negative ? exprs.op("arith.negf", {sum}, t->type) : sum;
+      value = negative ? exprs.op("arith.negf", {sum}) : sum;
     else
-      value = exprs.op(negative ? "arith.subf" : "arith.addf", {value, sum}, t->type);
+      value = exprs.op(negative ? "arith.subf" : "arith.addf", {value, sum});
   }
   return value;
 }
@@ -202,17 +197,17 @@ Expr Derivation::sumOverSets(ArrayRef<Expr> bases, ArrayRef<Expr> offsets,
       if (!(lacks >> i & 1))
         kept.push_back(bases[i]);
       else
-        coefficient = offsets[i] ? exprs.op("arith.mulf", {coefficient, offsets[i]}, bases[i]->type) : nullptr;
+        coefficient = offsets[i] ? exprs.op("arith.mulf", {coefficient, offsets[i]}) : nullptr;
     }
     if (!coefficient)
       continue;
     Expr &known = coefficients[sum(kept)];
-    known = known ? exprs.op("arith.addf", {known, coefficient}, coefficient->type) : coefficient;
+    known = known ? exprs.op("arith.addf", {known, coefficient}) : coefficient;
   }
   Expr value = nullptr;
   for (auto &[part, coefficient] : coefficients) {
-    Expr term = exprs.op("arith.mulf", {coefficient, part}, part->type);
-    value = value ? exprs.op("arith.addf", {value, term}, part->type) : term;
+    Expr term = exprs.op("arith.mulf", {coefficient, part});
+    value = value ? exprs.op("arith.addf", {value, term}) : term;
   }
   return value;
 }
@@ -236,12 +231,10 @@ Expr Derivation::aboutMeans(const NestPlan &nest, SumForm &form) {
   if (!rules.splitDifferences(body, states, j, weight, differences) || !rules.isNonNegative(weight))
     return nullptr;
   auto bodyOf = [&](Expr state) { return exprs.open(state, j).first; };
-  auto op = [&](StringRef name, Expr a, Expr b) { return exprs.op(name, {a, b}, t->type); };
+  auto op = [&](StringRef name, Expr a, Expr b) { return exprs.op(name, {a, b}); };
   std::string name = exprs.reductionNames.lookup(t);
   auto sumOf = [&](ArrayRef<FoldRules::Factor> factors, const Twine &suffix) {
-    Expr sum = exprs.reduce(Monoid::add, t->extent, j, rules.product(factors, t->type), present, TypeAttr(),
-                            exprs.boundName(t));
-    exprs.inheritPlace(t, sum);
+    Expr sum = exprs.sumOver(t, j, rules.product(factors, t->type), present);
     if (!name.empty())
       form.names.push_back({sum, (name + suffix).str()});
     return sum;
@@ -257,9 +250,7 @@ Expr Derivation::aboutMeans(const NestPlan &nest, SumForm &form) {
       continue;
     }
     // Without a division, sums of integers are exact; means would make them inexact.
-    bool divides = false;
-    walk(d.h, [&](Expr node) { divides |= node->isOp("arith.divf"); });
-    if (!divides)
+    if (!anyNode(d.h, [](Expr node) { return node->isOp("arith.divf"); }))
       return nullptr;
     Expr sum = normalise(sumOf({{weight, false}, {d.g, false}}, "_sum"));
     Expr mean = op("arith.divf", sum, count);
@@ -280,15 +271,13 @@ Expr Derivation::aboutMeans(const NestPlan &nest, SumForm &form) {
   });
   Expr isWeightless = exprs.equal(count, exprs.floatConstant(0, t->type));
   value = exprs.op("arith.select", {isWeightless, limit, value}, t->type);
-  if (any == exprs.boolean(true))
-    return value;
-  return exprs.op("arith.select", {any, value, exprs.floatConstant(0, t->type)}, t->type);
+  return exprs.guarded(any, value, exprs.floatConstant(0, t->type));
 }
 
 /// Returns the other forms of a sum: taken apart and, with `withMeans`, about means.
 SmallVector<Derivation::SumForm, 2> Derivation::formsOf(const NestPlan &nest, Expr t, bool withMeans) {
   SmallVector<SumForm, 2> forms;
-  if (t->monoid != Monoid::add || !isa<FloatType>(t->type) || t->rounds)
+  if (!isFloatSum(t) || t->rounds)
     return forms;
   int64_t j = exprs.freshIndex(exprs.boundName(t));
   auto [body, present] = exprs.open(t, j);

@@ -47,10 +47,12 @@ bool moa::isFloatSum(Expr e) {
   return e->kind == ExprKind::Reduce && e->monoid == Monoid::add && isa<FloatType>(e->type);
 }
 
-std::optional<int64_t> moa::knownExtent(Expr reduce) {
-  auto size = SymExpr::parse(reduce->extent);
+std::optional<int64_t> moa::knownExtent(StringRef extent) {
+  auto size = SymExpr::parse(extent);
   return size ? size->getConstant() : std::nullopt;
 }
+
+std::optional<int64_t> moa::knownExtent(Expr reduce) { return knownExtent(reduce->extent); }
 
 IndexExtents moa::indicesOf(Expr value, const IndexExtents &all, int64_t last) {
   IndexExtents indices;
@@ -176,10 +178,7 @@ bool Derivation::isAffordable(ArrayRef<SymExpr> extents, bool isPower) {
 
 /// Returns where a sum was written, and the base of the names of arrays that store it.
 std::pair<Location, std::string> Derivation::placeAndName(Expr sum) {
-  auto place = exprs.places.find(sum);
-  auto name = exprs.reductionNames.find(sum);
-  return {place != exprs.places.end() ? place->second : kernel.getLoc(),
-          name != exprs.reductionNames.end() ? name->second : std::string("sum")};
+  return {exprs.placeOf(sum, kernel.getLoc()), exprs.nameOf(sum, "sum")};
 }
 
 /// Returns a name that no symbol, array or temporary has.
@@ -237,12 +236,8 @@ Expr Derivation::store(std::vector<NestPlan> &nests, Expr value, const IndexExte
 static bool isCascade(ExprContext &exprs, Expr sum) {
   int64_t j = exprs.freshIndex(exprs.boundName(sum));
   auto [body, present] = exprs.open(sum, j);
-  bool found = false;
-  for (Expr part : {body, present})
-    if (part)
-      walk(part,
-           [&](Expr node) { found |= node->kind == ExprKind::Reduce && !node->dependsOn(j) && !knownExtent(node); });
-  return found;
+  auto isOuter = [&](Expr node) { return node->kind == ExprKind::Reduce && !node->dependsOn(j) && !knownExtent(node); };
+  return anyNode(body, isOuter) || (present && anyNode(present, isOuter));
 }
 
 /// Splits a sum over j by R4 into a sum over parts of sums over the j of a part, and stores the
@@ -255,12 +250,11 @@ Expr Derivation::storeParts(std::vector<NestPlan> &nests, Expr sum, const IndexE
   SymExpr range = *SymExpr::parse(sum->extent), length(kPart);
   auto [body, present] = exprs.open(sum, j);
   Expr whole =
-      exprs.op("arith.addi",
-               {exprs.op("arith.muli", {exprs.index(part), exprs.extent(length)}, index), exprs.index(place)}, index);
+      exprs.op("arith.addi", {exprs.op("arith.muli", {exprs.index(part), exprs.extent(length)}), exprs.index(place)});
   llvm::DenseMap<int64_t, Expr> split{{j, whole}};
   Expr inside = exprs.greater(exprs.extent(range), whole);
   if (present)
-    inside = exprs.op("arith.andi", {inside, exprs.renamed(present, split)}, inside->type);
+    inside = exprs.both(inside, exprs.renamed(present, split));
   Expr ofPart = exprs.reduce(Monoid::add, length.str(), place, exprs.renamed(body, split), inside, sum->rounds,
                              exprs.boundName(sum));
   exprs.inheritName(sum, ofPart);
@@ -504,12 +498,10 @@ Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExte
   };
   // Returns the index of the exchanged sum, if the factor with `value` leaves that sum by R5.
   auto leftBy = [&](Expr root, Expr value) {
-    bool leaves = exchanged && llvm::any_of(rules.factors(root), [&](const FoldRules::Factor &factor) {
-                    bool has = false;
-                    if (!factor.base->dependsOn(*exchanged))
-                      walk(factor.base, [&](Expr node) { has |= node == value; });
-                    return has;
-                  });
+    bool leaves =
+        exchanged && llvm::any_of(rules.factors(root), [&](const FoldRules::Factor &factor) {
+          return !factor.base->dependsOn(*exchanged) && anyNode(factor.base, [&](Expr node) { return node == value; });
+        });
     return leaves ? exchanged : std::nullopt;
   };
   auto isExchangeable = [&](Expr root, Expr inner) {
