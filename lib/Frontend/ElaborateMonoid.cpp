@@ -79,12 +79,10 @@ FailureOr<MonoidOp> Elaborator::getMonoidOp(const Expr &ref, Type element) {
   auto whole = emitter.materialise(monoid.body.end, *result, {}, /*widen=*/true);
   if (failed(whole))
     return failure();
-  if (whole->rank() != 0 || whole->array.getType() != scalar) {
-    reporter.error(monoid.body.result->loc)
-        << "monoid '" << monoid.name << "' combines two values of type " << getTypeText(element) << " and returns "
-        << elementText(*whole) << (whole->rank() ? " of shape " + shapeText(whole->cell) : std::string());
-    return failure();
-  }
+  if (whole->rank() != 0 || whole->array.getType() != scalar)
+    return reporter.error(monoid.body.result->loc)
+           << "monoid '" << monoid.name << "' combines two values of type " << getTypeText(element) << " and returns "
+           << elementText(*whole) << (whole->rank() ? " of shape " + shapeText(whole->cell) : std::string());
   for (Operation &inner : *block)
     if (!isa<ConstantOp, MapOp, CastOp>(inner)) {
       auto error = mlir::emitError(inner.getLoc())

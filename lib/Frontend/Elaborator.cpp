@@ -244,15 +244,12 @@ LogicalResult Elaborator::checkUnneeded(Block &block) {
 //===----------------------------------------------------------------------===//
 
 TermOr Elaborator::elaborate(const Expr &expr, Context context) {
-  if (depth >= maxDepth) {
-    reporter.error(expr.loc) << "functions and expressions are nested deeper than " << maxDepth << " levels here";
-    return failure();
-  }
-  if (emitter.getOpCount() > maxOps) {
-    reporter.error(expr.loc) << "the kernel has grown beyond " << maxOps
-                             << " operators; a function that calls another twice doubles it";
-    return failure();
-  }
+  if (depth >= maxDepth)
+    return reporter.error(expr.loc) << "functions and expressions are nested deeper than " << maxDepth
+                                    << " levels here";
+  if (emitter.getOpCount() > maxOps)
+    return reporter.error(expr.loc) << "the kernel has grown beyond " << maxOps
+                                    << " operators; a function that calls another twice doubles it";
   auto hoisted = scope->hoisted.find(&expr);
   if (hoisted != scope->hoisted.end())
     return hoisted->second;
@@ -299,8 +296,7 @@ TermOr Elaborator::dispatch(const Expr &expr, Context context) {
   case ExprKind::List:
     break;
   }
-  reporter.error(expr.loc) << "expected an array expression";
-  return failure();
+  return reporter.error(expr.loc) << "expected an array expression";
 }
 
 TermOr Elaborator::elaborateName(const Expr &expr, Context context) {
@@ -514,11 +510,9 @@ TermOr Elaborator::elaborateReduce(const Expr &expr) {
   if (failed(term))
     return failure();
   int64_t rank = expr.ranks ? expr.ranks->front() : 1;
-  if (term->rank() == 0 || rank == 0) {
-    reporter.error(expr.loc) << "'" << expr.name << "' reduces the last axis, but "
-                             << (term->rank() ? "cells of rank 0 have none" : "this is a scalar");
-    return failure();
-  }
+  if (term->rank() == 0 || rank == 0)
+    return reporter.error(expr.loc) << "'" << expr.name << "' reduces the last axis, but "
+                                    << (term->rank() ? "cells of rank 0 have none" : "this is a scalar");
   unsigned outside = emitter.frameDepth();
   if (failed(emitter.openFrame(expr.loc, *term, rank, expr.name)))
     return failure();
@@ -553,10 +547,9 @@ FailureOr<SymExpr> Elaborator::elaborateSymbolic(const Expr &expr, StringRef wha
     return failure();
   if (term->kind == Term::Symbolic && term->rank() == 0)
     return term->symbolic;
-  reporter.error(expr.loc) << what << " is an integer expression over the symbols, but this is "
-                           << (term->rank()                  ? "an array"
-                               : term->kind == Term::Literal ? realText(term->literal)
-                                                             : "a value known only at run time")
-                           << remedy;
-  return failure();
+  return reporter.error(expr.loc) << what << " is an integer expression over the symbols, but this is "
+                                  << (term->rank()                  ? "an array"
+                                      : term->kind == Term::Literal ? realText(term->literal)
+                                                                    : "a value known only at run time")
+                                  << remedy;
 }

@@ -96,6 +96,7 @@ private:
   TermOr elaborateFullInner(const Expr &expr);
   TermOr elaborateFullReduce(const Expr &expr);
   mlir::FailureOr<unsigned> elaborateAxis(const Expr &expr, const Term &term, llvm::StringRef what);
+  mlir::FailureOr<unsigned> elaborateOptionalAxis(const Expr &expr, unsigned position, const Term &term);
   /// Returns a named monoid, or `user` for a monoid defined in the specification.
   mlir::FailureOr<Monoid> getMonoid(const Expr &ref);
   TermOr reduceWith(const Expr &ref, Monoid monoid, SourceLoc loc, Spelling what, const Term &term, unsigned axis);

@@ -247,10 +247,7 @@ FailureOr<Emitter::Layout> Emitter::merge(SourceLoc loc, ArrayRef<Term> terms, S
     return failure();
   layout.cell = std::move(*cell);
   for (const Term &term : terms)
-    for (unsigned axis : term.frame)
-      if (!llvm::is_contained(layout.frame, axis))
-        layout.frame.push_back(axis);
-  llvm::sort(layout.frame);
+    joinFrames(layout.frame, term.frame);
   return layout;
 }
 

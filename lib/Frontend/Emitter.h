@@ -81,7 +81,7 @@ public:
 
 private:
   struct Layout {
-    llvm::SmallVector<unsigned, 4> frame;
+    FrameAxes frame;
     Cell cell;
   };
   template <typename Op, typename... Args> mlir::Value create(SourceLoc loc, Args &&...args) {

@@ -19,11 +19,9 @@ TermOr Emitter::materialise(SourceLoc loc, const Term &term, ArrayRef<unsigned> 
   layout.frame.assign(frame.begin(), frame.end());
   layout.cell = term.cell;
   for (auto [k, axis] : llvm::enumerate(layout.cell)) {
-    if (!axis.extent) {
-      reporter.error(loc) << "the extent of axis " << k << " of " << shapeText(term.cell)
-                          << " is not determined; write it, as in '[i < N]'";
-      return failure();
-    }
+    if (!axis.extent)
+      return reporter.error(loc) << "the extent of axis " << k << " of " << shapeText(term.cell)
+                                 << " is not determined; write it, as in '[i < N]'";
     axis.isVirtual = false;
   }
   Type element = term.elementType();
@@ -48,10 +46,8 @@ TermOr Emitter::mask(SourceLoc loc, const Term &predicate, const Term &term) {
   auto layout = merge(loc, {predicate, term}, "mask");
   if (failed(layout))
     return failure();
-  if (!predicate.isBoolean()) {
-    reporter.error(loc) << "'mask' expects a predicate of type bool first, but got " << elementText(predicate);
-    return failure();
-  }
+  if (!predicate.isBoolean())
+    return reporter.error(loc) << "'mask' expects a predicate of type bool first, but got " << elementText(predicate);
   // Give the masked array every axis of the predicate.
   Term input = term;
   bool covers = term.isArray() && term.frame == layout->frame && term.rank() == layout->cell.size();
@@ -105,10 +101,8 @@ TermOr Emitter::castUnsigned(SourceLoc loc, Type type, const Term &term) {
 TermOr Emitter::cast(SourceLoc loc, Type type, const Term &term) {
   if (type.isUnsignedInteger())
     return castUnsigned(loc, type, term);
-  if (type.isInteger(1) && !term.isBoolean()) {
-    reporter.error(loc) << "a bool is made by a comparison, as in 'x != 0'";
-    return failure();
-  }
+  if (type.isInteger(1) && !term.isBoolean())
+    return reporter.error(loc) << "a bool is made by a comparison, as in 'x != 0'";
   Term result = term;
   result.source = Type();
   result.cast = isa<FloatType>(type) ? type : Type();
@@ -221,15 +215,10 @@ TermOr Emitter::inner(SourceLoc loc, Monoid monoid, ScalarFn fn, Spelling what, 
     return failure();
   bool isBits = fn >= ScalarFn::and_ && fn <= ScalarFn::shr;
   bool applies = isLogic ? fn == ScalarFn::and_ || fn == ScalarFn::or_ : !isBits || !isa<FloatType>(*type);
-  if (isLogic != type->isInteger(1) || !applies) {
-    reporter.error(loc) << "'" << what << "' does not apply to " << elementText(a) << " and " << elementText(b);
-    return failure();
-  }
-  SmallVector<unsigned, 4> frame(a.frame);
-  for (unsigned axis : b.frame)
-    if (!llvm::is_contained(frame, axis))
-      frame.push_back(axis);
-  llvm::sort(frame);
+  if (isLogic != type->isInteger(1) || !applies)
+    return reporter.error(loc) << "'" << what << "' does not apply to " << elementText(a) << " and " << elementText(b);
+  FrameAxes frame = a.frame;
+  joinFrames(frame, b.frame);
   // An operand without frame axes is shared. One with some of them is broadcast.
   bool aFramed = !a.frame.empty(), bFramed = !b.frame.empty();
   auto left = materialise(loc, a, aFramed ? ArrayRef(frame) : ArrayRef<unsigned>(), false);
@@ -297,11 +286,9 @@ FailureOr<Emitter::Layout> Emitter::subscriptLayout(SourceLoc loc, const Term &t
   if (failed(layout))
     return failure();
   for (Axis &axis : layout->cell) {
-    if (!axis.extent) {
-      reporter.error(loc) << "the extent of a subscript is not determined; write it, as in "
-                             "'[i < N]'";
-      return failure();
-    }
+    if (!axis.extent)
+      return reporter.error(loc) << "the extent of a subscript is not determined; write it, as in "
+                                    "'[i < N]'";
     axis.isVirtual = false;
   }
   return layout;
@@ -364,10 +351,7 @@ TermOr Emitter::index(SourceLoc loc, const Term &given, ArrayRef<std::optional<T
   bool isFixed = layout->frame.empty() && layout->cell.empty();
   Selection selection{builder};
   if (!isFixed) {
-    for (unsigned axis : term->frame)
-      if (!llvm::is_contained(layout->frame, axis))
-        layout->frame.push_back(axis);
-    llvm::sort(layout->frame);
+    joinFrames(layout->frame, term->frame);
     for (auto [k, axis] : llvm::enumerate(term->frame)) {
       auto position = frameIndex(loc, axis);
       selection.add(position->array, k, placement(*position, *layout));
@@ -450,11 +434,9 @@ TermOr Emitter::rotate(SourceLoc loc, const Term &term, const SymExpr &by, unsig
 }
 
 TermOr Emitter::cat(SourceLoc loc, const Term &a, const Term &b, unsigned axis) {
-  if (a.rank() != b.rank()) {
-    reporter.error(loc) << "'cat' joins arrays of equal rank, but these have shapes " << shapeText(a.cell) << " and "
-                        << shapeText(b.cell);
-    return failure();
-  }
+  if (a.rank() != b.rank())
+    return reporter.error(loc) << "'cat' joins arrays of equal rank, but these have shapes " << shapeText(a.cell)
+                               << " and " << shapeText(b.cell);
   std::vector<Term> parts = {a, b};
   for (unsigned k = 0; k < a.rank(); ++k) {
     auto &left = parts[0].cell[k].extent, &right = parts[1].cell[k].extent;
@@ -478,11 +460,8 @@ TermOr Emitter::cat(SourceLoc loc, const Term &a, const Term &b, unsigned axis) 
     return failure();
   if (a.isArray() && b.isArray() && a.elementType() == b.elementType())
     type = a.elementType();
-  SmallVector<unsigned, 4> frame(a.frame);
-  for (unsigned position : b.frame)
-    if (!llvm::is_contained(frame, position))
-      frame.push_back(position);
-  llvm::sort(frame);
+  FrameAxes frame = a.frame;
+  joinFrames(frame, b.frame);
   SmallVector<Value> arrays;
   for (Term &part : parts) {
     auto whole = materialise(loc, part, frame, /*widen=*/false);
@@ -493,10 +472,8 @@ TermOr Emitter::cat(SourceLoc loc, const Term &a, const Term &b, unsigned axis) 
   }
   std::string why;
   auto sum = combineSymbolic(ScalarFn::add, *parts[0].cell[axis].extent, *parts[1].cell[axis].extent, why);
-  if (!sum) {
-    reporter.error(loc) << "the extent of 'cat' has no value: " << why;
-    return failure();
-  }
+  if (!sum)
+    return reporter.error(loc) << "the extent of 'cat' has no value: " << why;
   Layout layout{frame, parts[0].cell};
   layout.cell[axis] = Axis::of(*sum);
   Term result =

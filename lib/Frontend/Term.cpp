@@ -32,6 +32,13 @@ Type frontend::joinFloats(MLIRContext *context, FloatSet set) {
   return (set & HasF16) != 0 ? Type(builder.getF16Type()) : Type();
 }
 
+void frontend::joinFrames(FrameAxes &frame, ArrayRef<unsigned> more) {
+  for (unsigned axis : more)
+    if (!llvm::is_contained(frame, axis))
+      frame.push_back(axis);
+  llvm::sort(frame);
+}
+
 Term Term::ofArray(Value array) {
   Term term;
   term.array = array;

@@ -36,13 +36,18 @@ FloatSet floatBit(mlir::Type type);
 /// Returns the smallest float type that holds every member, or null for the empty set.
 mlir::Type joinFloats(mlir::MLIRContext *context, FloatSet set);
 
+/// Positions on the frame stack, increasing.
+using FrameAxes = llvm::SmallVector<unsigned, 4>;
+/// Adds frame axes to others.
+void joinFrames(FrameAxes &frame, llvm::ArrayRef<unsigned> more);
+
 struct Term {
   enum Kind { Array, Symbolic, Literal };
   Kind kind = Array;
-  mlir::Value array;                    // Array
-  SymExpr symbolic;                     // Symbolic: an integer over the symbols
-  double literal = 0;                   // Literal: a real number that takes the type of its context
-  llvm::SmallVector<unsigned, 4> frame; // positions on the frame stack, increasing
+  mlir::Value array;  // Array
+  SymExpr symbolic;   // Symbolic: an integer over the symbols
+  double literal = 0; // Literal: a real number that takes the type of its context
+  FrameAxes frame;
   Cell cell;
 
   // Where the elements come from, for the rounding of contraction operands.

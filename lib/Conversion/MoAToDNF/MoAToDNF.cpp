@@ -94,8 +94,10 @@ static void findShared(Block &body, PsiContext &context) {
     bool reduces = isa<ReduceOp, InnerOp>(op);
     if (isView(&op) || isIndexOnly(value, memo) || isPredicateLike(value))
       continue;
-    if (count > 1 || (broadcast && reduces))
-      context.shared.insert(value), context.names[value] = baseName(value);
+    if (count > 1 || (broadcast && reduces)) {
+      context.shared.insert(value);
+      context.names[value] = baseName(value);
+    }
   }
 }
 
@@ -325,12 +327,8 @@ dnf::KernelOp ConvertMoAToDNF::open(KernelOp kernel) {
   for (auto [k, value] : llvm::enumerate(ret.getValues())) {
     auto type = cast<ArrayType>(value.getType());
     SmallVector<Attribute> domain(type.getShape().begin(), type.getShape().end());
-    SmallVector<Attribute> names;
-    for (StringAttr extent : type.getShape())
-      names.push_back(b.getStringAttr(llvm::isAlpha(extent.getValue().front()) ? extent.getValue().take_front(1).lower()
-                                                                               : std::string("k")));
     Location place = withoutSubscripts(value.getLoc());
-    auto output = dnf::OutputOp::create(b, place, b.getI64IntegerAttr(k), b.getArrayAttr(domain), b.getArrayAttr(names),
+    auto output = dnf::OutputOp::create(b, place, b.getI64IntegerAttr(k), b.getArrayAttr(domain), indexNames(type),
                                         TypeAttr::get(type.getElementType()));
     OpBuilder::InsertionGuard guard(b);
     Block *body = b.createBlock(&output.getBody(), {}, SmallVector<Type>(type.getRank(), b.getIndexType()),
