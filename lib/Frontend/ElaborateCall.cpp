@@ -14,7 +14,8 @@ using namespace moa::frontend;
 //===----------------------------------------------------------------------===//
 
 /// Binds the symbols of the cell patterns to their extents.
-LogicalResult Elaborator::bindCells(SourceLoc loc, const FunctionDecl &function, ArrayRef<Term> args, Scope &inner) {
+LogicalResult Elaborator::bindCells(SourceLoc loc, const FunctionDecl &function, ArrayRef<ArrayTerm> args,
+                                    Scope &inner) {
   for (auto [param, arg] : llvm::zip(function.params, args)) {
     if (!param.cell)
       continue;
@@ -39,8 +40,8 @@ LogicalResult Elaborator::bindCells(SourceLoc loc, const FunctionDecl &function,
   return success();
 }
 
-TermOr Elaborator::applyFunction(SourceLoc loc, const FunctionDecl &function, ArrayRef<Term> args) {
-  std::vector<Term> cells(args);
+TermOr Elaborator::applyFunction(SourceLoc loc, const FunctionDecl &function, ArrayRef<ArrayTerm> args) {
+  std::vector<ArrayTerm> cells(args);
   SmallVector<int64_t> ranks;
   for (auto [param, arg] : llvm::zip(function.params, args))
     ranks.push_back(param.cell ? param.cell->size() : arg.rank());
@@ -65,7 +66,7 @@ TermOr Elaborator::applyFunction(SourceLoc loc, const FunctionDecl &function, Ar
   return failed(result) ? result : emitter.closeFrame(*result, outside);
 }
 
-TermOr Elaborator::applyRef(const Expr &ref, ArrayRef<Term> args) {
+TermOr Elaborator::applyRef(const Expr &ref, ArrayRef<ArrayTerm> args) {
   if (ref.callee >= 0) {
     const FunctionDecl &function = program.functions[ref.callee];
     if (function.params.size() == args.size())
@@ -157,7 +158,7 @@ TermOr Elaborator::elaborateBuiltin(const Expr &expr, const Builtin &builtin, Co
   return elaborateReshape(expr, *term);
 }
 
-FailureOr<unsigned> Elaborator::elaborateAxis(const Expr &expr, const Term &term, StringRef what) {
+FailureOr<unsigned> Elaborator::elaborateAxis(const Expr &expr, const ArrayTerm &term, StringRef what) {
   auto axis = elaborateSymbolic(expr, "an axis");
   if (failed(axis))
     return failure();
@@ -173,7 +174,7 @@ FailureOr<unsigned> Elaborator::elaborateAxis(const Expr &expr, const Term &term
 }
 
 /// Elaborates the argument at `position`, an axis of the term. It is axis 0 if there is no such argument.
-FailureOr<unsigned> Elaborator::elaborateOptionalAxis(const Expr &expr, unsigned position, const Term &term) {
+FailureOr<unsigned> Elaborator::elaborateOptionalAxis(const Expr &expr, unsigned position, const ArrayTerm &term) {
   if (term.rank() == 0)
     return reporter.error(expr.loc) << "'" << expr.name << "' needs an axis, but this is a scalar";
   if (expr.args.size() <= position)
@@ -181,7 +182,7 @@ FailureOr<unsigned> Elaborator::elaborateOptionalAxis(const Expr &expr, unsigned
   return elaborateAxis(expr.arg(position), term, expr.name);
 }
 
-TermOr Elaborator::elaborateTranspose(const Expr &expr, const Term &term) {
+TermOr Elaborator::elaborateTranspose(const Expr &expr, const ArrayTerm &term) {
   int64_t rank = term.rank();
   SmallVector<int64_t> perm = llvm::to_vector(llvm::seq<int64_t>(0, rank));
   if (expr.args.size() == 1) {
@@ -228,7 +229,7 @@ LogicalResult Elaborator::requireNonNegative(SourceLoc loc, const SymExpr &e, St
 }
 
 /// Takes or drops cells. A negative count counts from the end.
-TermOr Elaborator::takeDrop(SourceLoc loc, bool isTake, const Term &term, unsigned axis, const SymExpr &count) {
+TermOr Elaborator::takeDrop(SourceLoc loc, bool isTake, const ArrayTerm &term, unsigned axis, const SymExpr &count) {
   const auto &extent = term.cell[axis].extent;
   if (!extent)
     return reporter.error(loc) << "the extent of axis " << axis << " is not determined";
@@ -244,7 +245,7 @@ TermOr Elaborator::takeDrop(SourceLoc loc, bool isTake, const Term &term, unsign
 }
 
 /// Returns the mask that replaces a count known only from array elements: `mask([i, _] i < n, x)`.
-static std::string maskInstead(const Expr &expr, const Expr &count, bool isTake, const Term &term, unsigned axis) {
+static std::string maskInstead(const Expr &expr, const Expr &count, bool isTake, const ArrayTerm &term, unsigned axis) {
   std::string list;
   for (unsigned k = 0; k < term.rank(); ++k)
     list += (k ? ", " : "") + std::string(k == axis ? "i" : "_");
@@ -254,7 +255,7 @@ static std::string maskInstead(const Expr &expr, const Expr &count, bool isTake,
          ", " + array + ")'";
 }
 
-TermOr Elaborator::elaborateTakeDrop(const Expr &expr, bool isTake, Term term) {
+TermOr Elaborator::elaborateTakeDrop(const Expr &expr, bool isTake, ArrayTerm term) {
   const Expr &count = expr.arg(1);
   SmallVector<std::pair<unsigned, const Expr *>> counts;
   if (count.kind == ExprKind::List) {
@@ -281,7 +282,7 @@ TermOr Elaborator::elaborateTakeDrop(const Expr &expr, bool isTake, Term term) {
   return term;
 }
 
-TermOr Elaborator::elaborateReverseRotate(const Expr &expr, const Builtin &builtin, const Term &term) {
+TermOr Elaborator::elaborateReverseRotate(const Expr &expr, const Builtin &builtin, const ArrayTerm &term) {
   bool isRotate = builtin.kind == Builtin::Rotate;
   auto axis = elaborateOptionalAxis(expr, isRotate ? 2 : 1, term);
   if (failed(axis))
@@ -292,7 +293,7 @@ TermOr Elaborator::elaborateReverseRotate(const Expr &expr, const Builtin &built
   return failed(by) ? TermOr(failure()) : emitter.rotate(expr.loc, term, *by, *axis);
 }
 
-TermOr Elaborator::elaborateReshape(const Expr &expr, const Term &term) {
+TermOr Elaborator::elaborateReshape(const Expr &expr, const ArrayTerm &term) {
   SmallVector<SymExpr> shape;
   if (expr.args.size() == 1) {
     SymExpr size(1);
@@ -314,7 +315,7 @@ TermOr Elaborator::elaborateReshape(const Expr &expr, const Term &term) {
 }
 
 TermOr Elaborator::elaboratePsi(const Expr &expr) {
-  std::vector<std::optional<Term>> subscripts;
+  std::vector<std::optional<ArrayTerm>> subscripts;
   const Expr &index = expr.arg(0);
   SmallVector<const Expr *> parts;
   if (index.kind == ExprKind::List)
@@ -369,7 +370,7 @@ TermOr Elaborator::elaborateCat(const Expr &expr) {
   auto b = elaborate(expr.arg(1));
   if (failed(b))
     return failure();
-  for (const Term *term : {&*a, &*b})
+  for (const ArrayTerm *term : {&*a, &*b})
     if (term->rank() == 0)
       return reporter.error(term->loc) << "'cat' needs an axis, but this is a scalar";
   auto axis = elaborateOptionalAxis(expr, 2, *a);
@@ -418,7 +419,7 @@ TermOr Elaborator::elaborateFullInner(const Expr &expr) {
       failed(emitter.openFrame(expr.loc, *last, ArrayRef<int64_t>({1}), "inner")))
     return failure();
   unsigned contracted = emitter.frameDepth();
-  std::vector<Term> terms = {*a, *last};
+  std::vector<ArrayTerm> terms = {*a, *last};
   if (failed(emitter.openFrame(expr.loc, terms, {0, 0}, "inner")))
     return failure();
   auto result = applyRef(ref, terms);

@@ -10,7 +10,7 @@ TermOr Elaborator::elaborateIndex(const Expr &expr) {
   auto array = elaborate(expr.arg(0));
   if (failed(array))
     return failure();
-  std::vector<std::optional<Term>> subscripts;
+  std::vector<std::optional<ArrayTerm>> subscripts;
   for (const ExprPtr &arg : llvm::drop_begin(expr.args)) {
     if (arg->kind == ExprKind::Wildcard) {
       subscripts.push_back(std::nullopt);
@@ -109,7 +109,7 @@ FailureOr<SymExpr> Elaborator::findExtent(const Expr &form, unsigned position, C
 
 /// Puts the axes of the body at the places of `_`. If the body has no axes, these stay virtual with
 /// an unknown extent that the context decides.
-TermOr Elaborator::placeWildcards(const Expr &form, Term body, unsigned variables) {
+TermOr Elaborator::placeWildcards(const Expr &form, ArrayTerm body, unsigned variables) {
   unsigned wildcards = form.vars.size() - variables;
   if (wildcards == 0)
     return body;
@@ -179,7 +179,7 @@ TermOr Elaborator::elaborateIndexForm(const Expr &form, Context context) {
     return failure();
   for (const IndexVar &var : form.vars)
     scope->indexVars.erase(var.id);
-  Term term = emitter.closeFrame(*body, outside);
+  ArrayTerm term = emitter.closeFrame(*body, outside);
   noteOrigins(form, term.cell);
   return placeWildcards(form, std::move(term), variables);
 }
