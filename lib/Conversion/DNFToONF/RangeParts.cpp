@@ -66,7 +66,6 @@ Expr Derivation::weighedTerm(std::vector<NestPlan> &nests, const Association &a,
 Expr Derivation::storePrefix(std::vector<NestPlan> &nests, const Association &a, const SharedTerm &term,
                              const IndexExtents &rows, Expr before) {
   int64_t part = exprs.freshIndex("part"), place = exprs.freshIndex(exprs.boundName(a.sum));
-  Type index = before->type;
   SymExpr range = *SymExpr::parse(a.sum->extent), length(a.block);
   SymExpr parts = SymExpr::floorDiv(range + SymExpr(a.block - 1), length);
   auto op = [&](StringRef name, Expr x, Expr y) { return exprs.op(name, {x, y}); };
@@ -122,7 +121,7 @@ Expr Derivation::storePrefix(std::vector<NestPlan> &nests, const Association &a,
 ///   w(i, j) = w(i, L·c − 1) · w(L·c − 1, L·p + L − 1) · w(L·p + L − 1, j).
 /// The sums of parts, their running sums, and the products of rows with these are stored.
 Expr Derivation::buildAssociatedByParts(std::vector<NestPlan> &nests, const Association &a, const IndexExtents &rows) {
-  Type index = exprs.index(a.j)->type, type = a.sum->type;
+  Type type = a.sum->type;
   SymExpr range = *SymExpr::parse(a.sum->extent), length(a.block), size(kRowBlock);
   SymExpr parts = SymExpr::floorDiv(range + SymExpr(a.block - 1), length);
   SymExpr numRows = llvm::find_if(rows, [&](auto &r) { return r.first == a.row; })->second;
