@@ -7,7 +7,6 @@
 //
 // For example, (Q·Kᵀ)·V becomes Q·(Kᵀ·V), which gives linear attention.
 //===----------------------------------------------------------------------===//
-#include "lib/Conversion/DNFToONF/AffineForm.h"
 #include "lib/Conversion/DNFToONF/Derivation.h"
 #include "lib/Conversion/DNFToONF/Distance.h"
 #include "lib/Conversion/DNFToONF/IndexBounds.h"

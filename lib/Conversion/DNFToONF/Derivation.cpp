@@ -5,7 +5,6 @@
 #include "lib/Conversion/DNFToONF/IndexBounds.h"
 #include "lib/Conversion/DNFToONF/Observer.h"
 #include "lib/Support/Shorten.h"
-#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace moa;

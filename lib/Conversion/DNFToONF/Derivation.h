@@ -34,8 +34,8 @@ bool isFloatSum(Expr e);
 std::optional<int64_t> knownExtent(llvm::StringRef extent);
 std::optional<int64_t> knownExtent(Expr reduce);
 /// Returns the indices of `all` that a value depends on, in the order of the axes of its array. The
-/// index `last`, the last axis of the result, comes last.
-IndexExtents indicesOf(Expr value, const IndexExtents &all, int64_t last);
+/// index `last`, the last axis of the result, comes last if it is given.
+IndexExtents indicesOf(Expr value, const IndexExtents &all, int64_t last = -1);
 /// Returns whether selections outside of reductions decide which operands of a value are needed.
 bool hasConditions(Expr value);
 
@@ -226,6 +226,8 @@ private:
   std::optional<Scan> findScan(Expr e, const IndexExtents &all);
   Expr storeScan(std::vector<NestPlan> &nests, Expr e, const IndexExtents &all);
   Expr scanIndex(const Scan &scan, const IndexExtents &all, const SymExpr &range);
+  /// Returns the number of the first temporary among the arrays of the kernel.
+  size_t firstTemporary() { return kernel.getArgNames().size() + kernel.getResultTypes().size(); }
   Expr elementOf(unsigned number, Expr value, llvm::ArrayRef<Expr> at);
   Expr findStored(Expr value, const IndexExtents &indices, mlir::Type type);
   void setSource(Expr element, Expr source, Expr loaded);
@@ -321,8 +323,8 @@ Expr guardSelections(ExprContext &exprs, dnf::KernelOp kernel, InsideReads &read
 
 /// Emits the plans as an onf.kernel before `kernel`. Returns null, with an error, if a nest takes
 /// more operations than lib/Conversion/Limits.h allows with `most`.
-onf::KernelOp emitONF(ExprContext &exprs, FoldRules &rules, Derivation &derivation, dnf::KernelOp kernel,
-                      std::vector<NestPlan> &nests, size_t most);
+onf::KernelOp emitONF(ExprContext &exprs, Derivation &derivation, dnf::KernelOp kernel, std::vector<NestPlan> &nests,
+                      size_t most);
 
 } // namespace moa
 

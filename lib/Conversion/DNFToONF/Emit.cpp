@@ -24,8 +24,8 @@ struct OpenRegion {
 
 class ONFEmitter {
 public:
-  ONFEmitter(ExprContext &exprs, FoldRules &rules, Derivation &derivation, dnf::KernelOp source, size_t most)
-      : exprs(exprs), rules(rules), derivation(derivation), source(source), loc(source.getLoc()),
+  ONFEmitter(ExprContext &exprs, Derivation &derivation, dnf::KernelOp source, size_t most)
+      : exprs(exprs), rules(derivation.getRules()), derivation(derivation), source(source), loc(source.getLoc()),
         place(source.getLoc()) {
     size_t ops = 0;
     source.walk([&](Operation *) { ++ops; });
@@ -576,7 +576,7 @@ onf::KernelOp ONFEmitter::run(std::vector<NestPlan> &nests) {
   return target;
 }
 
-onf::KernelOp moa::emitONF(ExprContext &exprs, FoldRules &rules, Derivation &derivation, dnf::KernelOp kernel,
+onf::KernelOp moa::emitONF(ExprContext &exprs, Derivation &derivation, dnf::KernelOp kernel,
                            std::vector<NestPlan> &nests, size_t most) {
-  return ONFEmitter(exprs, rules, derivation, kernel, most).run(nests);
+  return ONFEmitter(exprs, derivation, kernel, most).run(nests);
 }

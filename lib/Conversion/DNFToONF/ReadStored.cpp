@@ -21,7 +21,7 @@ using namespace moa;
 /// Returns the element of temporary `number` at these indices, as a value of the type of `value`.
 Expr Derivation::elementOf(unsigned number, Expr value, ArrayRef<Expr> at) {
   Type type = temporaries[number].type.getElementType();
-  Expr element = exprs.psi(kernel.getArgNames().size() + kernel.getResultTypes().size() + number, at, type);
+  Expr element = exprs.psi(firstTemporary() + number, at, type);
   return type == value->type ? element : exprs.op("arith.extf", {element}, value->type);
 }
 
@@ -65,7 +65,7 @@ Expr Derivation::findStored(Expr value, const IndexExtents &indices, Type type) 
 void Derivation::setSource(Expr element, Expr source, Expr loaded) {
   if (element->isOp("arith.extf"))
     element = element->operands[0];
-  Temporary &temporary = temporaries[element->id - kernel.getArgNames().size() - kernel.getResultTypes().size()];
+  Temporary &temporary = temporaries[element->id - firstTemporary()];
   llvm::DenseMap<int64_t, Expr> toRows;
   for (auto [axis, at] : llvm::enumerate(element->operands))
     toRows[at->id] = exprs.index(rowIndex(axis, exprs.indexName(at->id)));
@@ -181,21 +181,14 @@ Expr Derivation::readStored(Expr value, const IndexExtents &indices, bool isInsi
   auto key = std::make_pair(value, isInside);
   if (auto found = known.find(key); found != known.end())
     return found->second;
-  auto indicesIn = [](Expr e, const IndexExtents &all) {
-    IndexExtents own;
-    for (auto &index : all)
-      if (e->dependsOn(index.first))
-        own.push_back(index);
-    return own;
-  };
   auto find = [&](Expr e, const IndexExtents &all, Type type, bool isInside) -> Expr {
-    IndexExtents its = indicesIn(e, all);
+    IndexExtents its = indicesOf(e, all);
     Expr element = its.size() == e->freeIndices.size() ? findStored(e, its, type) : nullptr;
     Expr load = element && element->isOp("arith.extf") ? element->operands[0] : element;
-    bool mayLoad = load && mayRead(load->id - kernel.getArgNames().size() - kernel.getResultTypes().size(), isInside);
+    bool mayLoad = load && mayRead(load->id - firstTemporary(), isInside);
     return mayLoad ? element : nullptr;
   };
-  IndexExtents own = indicesIn(value, indices);
+  IndexExtents own = indicesOf(value, indices);
   if (Expr element = find(value, own, value->type, isInside))
     return known[key] = element;
   Expr result = value;

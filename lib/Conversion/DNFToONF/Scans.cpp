@@ -125,7 +125,6 @@ Expr Derivation::storeScan(std::vector<NestPlan> &nests, Expr e, const IndexExte
 
 /// Returns the index into the stored scan for an end of a range.
 Expr Derivation::scanIndex(const Scan &scan, const IndexExtents &all, const SymExpr &range) {
-  Type type = scan.bound->type;
   Expr one = exprs.extent(SymExpr(1)), bound = scan.bound;
   if (!scan.descends)
     bound = exprs.op("arith.addi", {bound, one});

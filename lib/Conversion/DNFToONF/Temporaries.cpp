@@ -226,9 +226,7 @@ Expr Derivation::store(std::vector<NestPlan> &nests, Expr value, const IndexExte
     exprs.inputNames.push_back(temporaries.back().name);
     addOutput(nests, {kernel.getResultTypes().size() + number, stored, std::nullopt, 0, loc}, domain, carries);
   }
-  unsigned result = kernel.getResultTypes().size() + number;
-  Expr element = exprs.psi(kernel.getArgNames().size() + result, at, type);
-  return type == value->type ? element : exprs.op("arith.extf", {element}, value->type);
+  return elementOf(number, value, at);
 }
 
 /// Returns whether the terms of a sum read another reduction over a range of unknown length, which
@@ -330,10 +328,7 @@ bool Derivation::isWorthStoring(Expr sum, const IndexExtents &all, size_t rows, 
 /// Returns the indices of a value in the order of the axes of an array that it reads and that has
 /// more axes. Returns nothing if there is no such array.
 std::optional<IndexExtents> Derivation::orderAsRead(Expr value, const IndexExtents &all) {
-  IndexExtents own;
-  for (auto &index : all)
-    if (value->dependsOn(index.first))
-      own.push_back(index);
+  IndexExtents own = indicesOf(value, all);
   std::optional<IndexExtents> found;
   walk(value, [&](Expr node) {
     if (found || node->kind != ExprKind::Psi || node->id >= int64_t(kernel.getArgNames().size()))
