@@ -244,7 +244,6 @@ Expr Derivation::storeParts(std::vector<NestPlan> &nests, Expr sum, const IndexE
                             Location loc) {
   int64_t part = exprs.freshIndex("part"), place = exprs.freshIndex(exprs.boundName(sum));
   int64_t j = exprs.freshIndex(exprs.boundName(sum));
-  Type index = exprs.index(j)->type;
   SymExpr range = *SymExpr::parse(sum->extent), length(kPart);
   auto [body, present] = exprs.open(sum, j);
   Expr whole =
