@@ -181,11 +181,11 @@ Expr Derivation::readStored(Expr value, const IndexExtents &indices, bool isInsi
   auto key = std::make_pair(value, isInside);
   if (auto found = known.find(key); found != known.end())
     return found->second;
-  auto find = [&](Expr e, const IndexExtents &all, Type type, bool isInside) -> Expr {
+  auto find = [&](Expr e, const IndexExtents &all, Type type, bool inReduction) -> Expr {
     IndexExtents its = indicesOf(e, all);
     Expr element = its.size() == e->freeIndices.size() ? findStored(e, its, type) : nullptr;
     Expr load = element && element->isOp("arith.extf") ? element->operands[0] : element;
-    bool mayLoad = load && mayRead(load->id - firstTemporary(), isInside);
+    bool mayLoad = load && mayRead(load->id - firstTemporary(), inReduction);
     return mayLoad ? element : nullptr;
   };
   IndexExtents own = indicesOf(value, indices);
