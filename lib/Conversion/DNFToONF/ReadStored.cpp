@@ -203,7 +203,7 @@ Expr Derivation::readStored(Expr value, const IndexExtents &indices, bool isInsi
       for (const FoldRules::Factor &factor : rules.factors(written))
         if (Expr element = factor.divides || outermostReductions(factor.base).empty()
                                ? nullptr
-                               : find(factor.base, all, value->rounds.getValue(), /*isInside=*/true))
+                               : find(factor.base, all, value->rounds.getValue(), /*inReduction=*/true))
           body = exprs.replace(body, [&](Expr node) { return node == factor.base ? element : Expr(); });
     Expr newBody = readStored(body, all, true, mayRead, known);
     Expr newPresent = present ? readStored(present, all, true, mayRead, known) : nullptr;
