@@ -31,7 +31,7 @@ public:
 
 private:
   void nameStates(const NestPlan &nest);
-  void printRepair(const AccPlan &acc);
+  void printRescale(const AccPlan &acc);
   StringRef indexName(int64_t id);
   Expr leaf(const Twine &name) { return exprs.index(exprs.freshIndex(name.str())); }
   Expr named(Expr e);
@@ -101,7 +101,7 @@ StringRef FoldText::indexName(int64_t id) {
 std::optional<std::string> FoldText::application(Expr e) {
   if (e->operands.empty() || e->kind == ExprKind::Psi)
     return std::nullopt;
-  for (const ExprContext::Definition &definition : exprs.definitions) {
+  for (const ExprContext::LetValue &definition : exprs.letValues) {
     std::map<Expr, Expr> bound;
     for (Expr index : definition.indices)
       if (index->kind == ExprKind::Index)
@@ -146,13 +146,13 @@ std::string FoldText::reduction(Expr reduce, int64_t j, Expr body, Expr present)
   return (symbol + "{" + range + "} " + (isSum ? "(" + term + ")" : term)).str();
 }
 
-void FoldText::printRepair(const AccPlan &acc) {
-  const Repair &repair = acc.repair;
+void FoldText::printRescale(const AccPlan &acc) {
+  const RescaleRule &rescale = acc.rescale;
   SmallVector<std::string> refs;
-  for (Expr ref : repair.refs)
+  for (Expr ref : rescale.refs)
     refs.push_back(stateName(ref).str());
   std::string all = llvm::join(refs, ", "), before = llvm::join(refs, "⁻, ") + "⁻";
-  if (repair.resets) {
+  if (rescale.resets) {
     os << "      R3: the term of " << stateName(acc.reduce) << " is the identity unless its index "
        << "attains " << all << " of this pass:\n        when " << before << " becomes " << all << ", "
        << stateName(acc.reduce) << " starts again\n";
@@ -168,17 +168,17 @@ void FoldText::printRepair(const AccPlan &acc) {
     }));
   };
   os << "      R3: the term of " << stateName(acc.reduce) << " reads " << all << " of this pass and is "
-     << (repair.others.empty() ? "G·H" : "G·H times differences from the states that it reads") << ",\n"
-     << "        G = " << str(repair.g) << "\n        H = " << str(repair.h) << "\n        when " << before
+     << (rescale.others.empty() ? "G·H" : "G·H times differences from these states") << ",\n"
+     << "        G = " << str(rescale.g) << "\n        H = " << str(rescale.h) << "\n        when " << before
      << (refs.size() == 1 ? " becomes " : " become ") << all << ", " << stateName(acc.reduce) << " is multiplied by H("
-     << all << ")/H(" << before << ") = " << textOf(rules.ratio(repair.h, acc.states, old, now)) << "\n";
+     << all << ")/H(" << before << ") = " << textOf(rules.correctionFactor(rescale.h, acc.states, old, now)) << "\n";
   SmallVector<Expr> by;
-  for (Expr h : repair.from)
+  for (Expr h : rescale.from)
     by.push_back(rules.difference(h, acc.states, old, now));
-  for (const Repair::Other &other : repair.others)
+  for (const RescaleRule::Other &other : rescale.others)
     os << "        and " << stateName(other.sum) << "⁻ is added to it, multiplied by the same and by "
        << textOf(rules.coefficient(other, by)) << "\n";
-  for (auto [ref, singular] : llvm::zip(refs, repair.singular))
+  for (auto [ref, singular] : llvm::zip(refs, rescale.singular))
     if (!std::isnan(singular))
       os << "        while " << ref << " = " << formatNumber(singular) << ", " << stateName(acc.reduce)
          << " stays the identity\n";
@@ -208,8 +208,8 @@ void FoldText::printNest(const NestPlan &nest, dnf::KernelOp kernel) {
       if (acc->carried)
         os << "[" << indexName(*acc->carried) << "<" << nest.carriedExtents.at(*acc->carried) << "]";
       os << " = " << reduction(acc->reduce, fold.index, acc->body, acc->present) << "\n";
-      if (!acc->repair.refs.empty())
-        printRepair(*acc);
+      if (!acc->rescale.refs.empty())
+        printRescale(*acc);
     }
   }
   for (const OutputPlan &output : nest.outputs)
@@ -239,7 +239,9 @@ void FoldTrace::rewrote(StringRef rule, Expr reduce, int64_t j, Expr body, Expr 
   rewrites.push_back({rule.str(), reduce, j, body, present, after});
 }
 
-void FoldTrace::refused(const AccPlan &acc) { refusals.push_back({acc.reduce, acc.repair.blocked, acc.repair.reason}); }
+void FoldTrace::refused(const AccPlan &acc) {
+  refusals.push_back({acc.reduce, acc.rescale.blocked, acc.rescale.reason});
+}
 
 void FoldTrace::planned(dnf::KernelOp kernel, ExprContext &exprs, FoldRules &rules, ArrayRef<NestPlan> nests) {
   FoldText text(exprs, rules, nests);

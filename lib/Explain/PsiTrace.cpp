@@ -151,8 +151,8 @@ void PsiTrace::printTally(const Kernel &kernel, llvm::raw_ostream &os) const {
   os << ".\n";
   if (silent)
     os << "  (" << silent
-       << " of them have no line above: constants, extents and conversions that lose nothing are\n"
-          "  written in the same way before and after.)\n";
+       << " of them print no line: they rewrite constants, extents and lossless conversions,\n"
+          "  which print the same before and after.)\n";
 }
 
 std::string PsiTrace::print(StringRef name) const {

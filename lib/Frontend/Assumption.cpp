@@ -16,30 +16,25 @@ public:
       return write(expr);
     std::vector<std::string> names;
     for (const IndexVar &var : expr.vars) {
-      if (var.isWildcard() || var.bound) {
-        reporter.error(var.loc) << "an index of an assumption has a name and no bound: it stands "
-                                   "for every index of the axis that it is a subscript of";
-        return failure();
-      }
+      if (var.isWildcard() || var.bound)
+        return reporter.error(var.loc) << "an index of an assumption has a name and no bound: it stands "
+                                          "for every index of the axis that it is a subscript of";
       names.push_back(var.name);
     }
     auto body = write(expr.arg(0));
     if (failed(body))
       return failure();
     for (const IndexVar &var : expr.vars)
-      if (!subscripts.count(var.name)) {
-        reporter.error(var.loc) << "'" << var.name << "' is no subscript of its own in the "
-                                << "assumption, so its range is unknown; use it as a whole subscript";
-        return failure();
-      }
+      if (!subscripts.count(var.name))
+        return reporter.error(var.loc) << "'" << var.name << "' is no subscript of its own in the "
+                                       << "assumption, so its range is unknown; use it as a whole subscript";
     return "[" + llvm::join(names, ", ") + "] " + *body;
   }
 
 private:
   FailureOr<std::string> refuse(const Expr &expr) {
-    reporter.error(expr.loc) << "an assumption compares integers: symbols, scalar parameters and "
-                                "elements of parameters, as in 'assume [b, p] table[b, p] < P'";
-    return failure();
+    return reporter.error(expr.loc) << "an assumption compares integers: symbols, scalar parameters and "
+                                       "elements of parameters, as in 'assume [b, p] table[b, p] < P'";
   }
 
   /// Precedences. Text with a lower precedence than `least` gets parentheses.

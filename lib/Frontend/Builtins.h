@@ -3,7 +3,6 @@
 #define MOA_FRONTEND_BUILTINS_H
 
 #include "dialects/MoA/IR/MoA.h"
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -14,7 +14,8 @@ using namespace moa::frontend;
 //===----------------------------------------------------------------------===//
 
 /// Binds the symbols of the cell patterns to their extents.
-LogicalResult Elaborator::bindCells(SourceLoc loc, const FunctionDecl &function, ArrayRef<Term> args, Scope &inner) {
+LogicalResult Elaborator::bindCells(SourceLoc loc, const FunctionDecl &function, ArrayRef<ArrayTerm> args,
+                                    Scope &inner) {
   for (auto [param, arg] : llvm::zip(function.params, args)) {
     if (!param.cell)
       continue;
@@ -39,8 +40,8 @@ LogicalResult Elaborator::bindCells(SourceLoc loc, const FunctionDecl &function,
   return success();
 }
 
-TermOr Elaborator::applyFunction(SourceLoc loc, const FunctionDecl &function, ArrayRef<Term> args) {
-  std::vector<Term> cells(args);
+TermOr Elaborator::applyFunction(SourceLoc loc, const FunctionDecl &function, ArrayRef<ArrayTerm> args) {
+  std::vector<ArrayTerm> cells(args);
   SmallVector<int64_t> ranks;
   for (auto [param, arg] : llvm::zip(function.params, args))
     ranks.push_back(param.cell ? param.cell->size() : arg.rank());
@@ -65,22 +66,20 @@ TermOr Elaborator::applyFunction(SourceLoc loc, const FunctionDecl &function, Ar
   return failed(result) ? result : emitter.closeFrame(*result, outside);
 }
 
-TermOr Elaborator::applyRef(const Expr &ref, ArrayRef<Term> args) {
+TermOr Elaborator::applyRef(const Expr &ref, ArrayRef<ArrayTerm> args) {
   if (ref.callee >= 0) {
     const FunctionDecl &function = program.functions[ref.callee];
     if (function.params.size() == args.size())
       return applyFunction(ref.loc, function, args);
-    reporter.error(ref.loc) << "'" << ref.name << "' takes " << function.params.size()
-                            << " arguments, but is applied to " << args.size() << " here";
-    return failure();
+    return reporter.error(ref.loc) << "'" << ref.name << "' takes " << function.params.size()
+                                   << " arguments, but is applied to " << args.size() << " here";
   }
   if (auto fn = getBinaryFn(ref.name); fn && args.size() == 2)
     return emitter.map(ref.loc, *fn, ref.name, args);
   const Builtin *builtin = lookupBuiltin(ref.name);
   if (builtin && builtin->minArgs == args.size())
     return emitter.map(ref.loc, builtin->fn, ref.name, args);
-  reporter.error(ref.loc) << "'" << ref.name << "' is not a function of " << args.size() << " scalars";
-  return failure();
+  return reporter.error(ref.loc) << "'" << ref.name << "' is not a function of " << args.size() << " scalars";
 }
 
 TermOr Elaborator::elaborateCall(const Expr &expr, Context context) {
@@ -159,7 +158,7 @@ TermOr Elaborator::elaborateBuiltin(const Expr &expr, const Builtin &builtin, Co
   return elaborateReshape(expr, *term);
 }
 
-FailureOr<unsigned> Elaborator::elaborateAxis(const Expr &expr, const Term &term, StringRef what) {
+FailureOr<unsigned> Elaborator::elaborateAxis(const Expr &expr, const ArrayTerm &term, StringRef what) {
   auto axis = elaborateSymbolic(expr, "an axis");
   if (failed(axis))
     return failure();
@@ -169,20 +168,27 @@ FailureOr<unsigned> Elaborator::elaborateAxis(const Expr &expr, const Term &term
     *value += rank;
   if (value && *value >= 0 && *value < rank)
     return *value;
-  reporter.error(expr.loc) << "'" << what << "' on an array of shape " << shapeText(term.cell)
-                           << " expects an axis from " << -rank << " to " << rank - 1 << ", but got " << axis->str();
-  return failure();
+  return reporter.error(expr.loc) << "'" << what << "' on an array of shape " << shapeText(term.cell)
+                                  << " expects an axis from " << -rank << " to " << rank - 1 << ", but got "
+                                  << axis->str();
 }
 
-TermOr Elaborator::elaborateTranspose(const Expr &expr, const Term &term) {
+/// Elaborates the argument at `position`, an axis of the term. It is axis 0 if there is no such argument.
+FailureOr<unsigned> Elaborator::elaborateOptionalAxis(const Expr &expr, unsigned position, const ArrayTerm &term) {
+  if (term.rank() == 0)
+    return reporter.error(expr.loc) << "'" << expr.name << "' needs an axis, but this is a scalar";
+  if (expr.args.size() <= position)
+    return 0u;
+  return elaborateAxis(expr.arg(position), term, expr.name);
+}
+
+TermOr Elaborator::elaborateTranspose(const Expr &expr, const ArrayTerm &term) {
   int64_t rank = term.rank();
   SmallVector<int64_t> perm = llvm::to_vector(llvm::seq<int64_t>(0, rank));
   if (expr.args.size() == 1) {
-    if (rank < 2) {
-      reporter.error(expr.loc) << "'transpose' exchanges the last two axes, but this has shape "
-                               << shapeText(term.cell);
-      return failure();
-    }
+    if (rank < 2)
+      return reporter.error(expr.loc) << "'transpose' exchanges the last two axes, but this has shape "
+                                      << shapeText(term.cell);
     std::swap(perm[rank - 1], perm[rank - 2]);
     return emitter.transpose(expr.loc, term, perm);
   }
@@ -204,10 +210,8 @@ TermOr Elaborator::elaborateTranspose(const Expr &expr, const Term &term) {
     auto axis = elaborateAxis(*arg, term, "transpose");
     if (failed(axis))
       return failure();
-    if (std::exchange(seen[*axis], true)) {
-      reporter.error(arg->loc) << "axis " << *axis << " stands twice in the permutation";
-      return failure();
-    }
+    if (std::exchange(seen[*axis], true))
+      return reporter.error(arg->loc) << "axis " << *axis << " stands twice in the permutation";
     perm[k] = *axis;
   }
   return emitter.transpose(expr.loc, term, perm);
@@ -225,12 +229,10 @@ LogicalResult Elaborator::requireNonNegative(SourceLoc loc, const SymExpr &e, St
 }
 
 /// Takes or drops cells. A negative count counts from the end.
-TermOr Elaborator::takeDrop(SourceLoc loc, bool isTake, const Term &term, unsigned axis, const SymExpr &count) {
+TermOr Elaborator::takeDrop(SourceLoc loc, bool isTake, const ArrayTerm &term, unsigned axis, const SymExpr &count) {
   const auto &extent = term.cell[axis].extent;
-  if (!extent) {
-    reporter.error(loc) << "the extent of axis " << axis << " is not determined";
-    return failure();
-  }
+  if (!extent)
+    return reporter.error(loc) << "the extent of axis " << axis << " is not determined";
   bool fromEnd = !count.isZero() && llvm::all_of(count.getTerms(), [](const auto &t) { return t.second < 0; });
   SymExpr size = fromEnd ? -count : count, rest = *extent - size;
   std::string what = std::string(isTake ? "'take'" : "'drop'") + " of " + size.str() +
@@ -243,7 +245,7 @@ TermOr Elaborator::takeDrop(SourceLoc loc, bool isTake, const Term &term, unsign
 }
 
 /// Returns the mask that replaces a count known only from array elements: `mask([i, _] i < n, x)`.
-static std::string maskInstead(const Expr &expr, const Expr &count, bool isTake, const Term &term, unsigned axis) {
+static std::string maskInstead(const Expr &expr, const Expr &count, bool isTake, const ArrayTerm &term, unsigned axis) {
   std::string list;
   for (unsigned k = 0; k < term.rank(); ++k)
     list += (k ? ", " : "") + std::string(k == axis ? "i" : "_");
@@ -253,25 +255,17 @@ static std::string maskInstead(const Expr &expr, const Expr &count, bool isTake,
          ", " + array + ")'";
 }
 
-TermOr Elaborator::elaborateTakeDrop(const Expr &expr, bool isTake, Term term) {
+TermOr Elaborator::elaborateTakeDrop(const Expr &expr, bool isTake, ArrayTerm term) {
   const Expr &count = expr.arg(1);
   SmallVector<std::pair<unsigned, const Expr *>> counts;
   if (count.kind == ExprKind::List) {
-    if (expr.args.size() > 2 || count.args.size() > term.rank()) {
-      reporter.error(count.loc) << "a list of counts is for the leading axes of " << shapeText(term.cell)
-                                << ", in order, without an axis after it";
-      return failure();
-    }
+    if (expr.args.size() > 2 || count.args.size() > term.rank())
+      return reporter.error(count.loc) << "a list of counts is for the leading axes of " << shapeText(term.cell)
+                                       << ", in order, without an axis after it";
     for (auto [k, arg] : llvm::enumerate(count.args))
       counts.emplace_back(k, arg.get());
   } else {
-    if (term.rank() == 0) {
-      reporter.error(expr.loc) << "'" << expr.name << "' needs an axis, but this is a scalar";
-      return failure();
-    }
-    FailureOr<unsigned> axis = 0u;
-    if (expr.args.size() > 2)
-      axis = elaborateAxis(expr.arg(2), term, expr.name);
+    auto axis = elaborateOptionalAxis(expr, 2, term);
     if (failed(axis))
       return failure();
     counts.emplace_back(*axis, &count);
@@ -288,16 +282,9 @@ TermOr Elaborator::elaborateTakeDrop(const Expr &expr, bool isTake, Term term) {
   return term;
 }
 
-TermOr Elaborator::elaborateReverseRotate(const Expr &expr, const Builtin &builtin, const Term &term) {
+TermOr Elaborator::elaborateReverseRotate(const Expr &expr, const Builtin &builtin, const ArrayTerm &term) {
   bool isRotate = builtin.kind == Builtin::Rotate;
-  unsigned last = isRotate ? 2 : 1;
-  if (term.rank() == 0) {
-    reporter.error(expr.loc) << "'" << expr.name << "' needs an axis, but this is a scalar";
-    return failure();
-  }
-  FailureOr<unsigned> axis = 0u;
-  if (expr.args.size() > last)
-    axis = elaborateAxis(expr.arg(last), term, expr.name);
+  auto axis = elaborateOptionalAxis(expr, isRotate ? 2 : 1, term);
   if (failed(axis))
     return failure();
   if (!isRotate)
@@ -306,7 +293,7 @@ TermOr Elaborator::elaborateReverseRotate(const Expr &expr, const Builtin &built
   return failed(by) ? TermOr(failure()) : emitter.rotate(expr.loc, term, *by, *axis);
 }
 
-TermOr Elaborator::elaborateReshape(const Expr &expr, const Term &term) {
+TermOr Elaborator::elaborateReshape(const Expr &expr, const ArrayTerm &term) {
   SmallVector<SymExpr> shape;
   if (expr.args.size() == 1) {
     SymExpr size(1);
@@ -315,10 +302,8 @@ TermOr Elaborator::elaborateReshape(const Expr &expr, const Term &term) {
     shape.push_back(size);
     return emitter.reshape(expr.loc, term, shape);
   }
-  if (expr.arg(1).kind != ExprKind::List) {
-    reporter.error(expr.arg(1).loc) << "'reshape' takes a shape, as in 'reshape(x, [m, n])'";
-    return failure();
-  }
+  if (expr.arg(1).kind != ExprKind::List)
+    return reporter.error(expr.arg(1).loc) << "'reshape' takes a shape, as in 'reshape(x, [m, n])'";
   for (const ExprPtr &arg : expr.arg(1).args) {
     auto extent = elaborateSymbolic(*arg, "an extent");
     if (failed(extent) ||
@@ -330,7 +315,7 @@ TermOr Elaborator::elaborateReshape(const Expr &expr, const Term &term) {
 }
 
 TermOr Elaborator::elaboratePsi(const Expr &expr) {
-  std::vector<std::optional<Term>> subscripts;
+  std::vector<std::optional<ArrayTerm>> subscripts;
   const Expr &index = expr.arg(0);
   SmallVector<const Expr *> parts;
   if (index.kind == ExprKind::List)
@@ -385,14 +370,10 @@ TermOr Elaborator::elaborateCat(const Expr &expr) {
   auto b = elaborate(expr.arg(1));
   if (failed(b))
     return failure();
-  for (const Term *term : {&*a, &*b})
-    if (term->rank() == 0) {
-      reporter.error(term->loc) << "'cat' needs an axis, but this is a scalar";
-      return failure();
-    }
-  FailureOr<unsigned> axis = 0u;
-  if (expr.args.size() > 2)
-    axis = elaborateAxis(expr.arg(2), *a, "cat");
+  for (const ArrayTerm *term : {&*a, &*b})
+    if (term->rank() == 0)
+      return reporter.error(term->loc) << "'cat' needs an axis, but this is a scalar";
+  auto axis = elaborateOptionalAxis(expr, 2, *a);
   return failed(axis) ? TermOr(failure()) : emitter.cat(expr.loc, *a, *b, *axis);
 }
 
@@ -427,10 +408,8 @@ TermOr Elaborator::elaborateFullInner(const Expr &expr) {
   bool isComparison = fn && *fn >= ScalarFn::eq && *fn <= ScalarFn::ge;
   if (fn && !isComparison && *monoid != Monoid::user)
     return emitter.inner(expr.loc, *monoid, *fn, "inner", *a, *b);
-  if (a->rank() == 0 || b->rank() == 0) {
-    reporter.error(expr.loc) << "'inner' contracts an axis, but this is a scalar";
-    return failure();
-  }
+  if (a->rank() == 0 || b->rank() == 0)
+    return reporter.error(expr.loc) << "'inner' contracts an axis, but this is a scalar";
   // Any other scalar function: reduce over the mapped terms.
   SmallVector<int64_t> perm = llvm::to_vector(llvm::seq<int64_t>(1, b->rank()));
   perm.push_back(0);
@@ -440,7 +419,7 @@ TermOr Elaborator::elaborateFullInner(const Expr &expr) {
       failed(emitter.openFrame(expr.loc, *last, ArrayRef<int64_t>({1}), "inner")))
     return failure();
   unsigned contracted = emitter.frameDepth();
-  std::vector<Term> terms = {*a, *last};
+  std::vector<ArrayTerm> terms = {*a, *last};
   if (failed(emitter.openFrame(expr.loc, terms, {0, 0}, "inner")))
     return failure();
   auto result = applyRef(ref, terms);

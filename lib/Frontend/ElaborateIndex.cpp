@@ -10,7 +10,7 @@ TermOr Elaborator::elaborateIndex(const Expr &expr) {
   auto array = elaborate(expr.arg(0));
   if (failed(array))
     return failure();
-  std::vector<std::optional<Term>> subscripts;
+  std::vector<std::optional<ArrayTerm>> subscripts;
   for (const ExprPtr &arg : llvm::drop_begin(expr.args)) {
     if (arg->kind == ExprKind::Wildcard) {
       subscripts.push_back(std::nullopt);
@@ -80,10 +80,8 @@ FailureOr<SymExpr> Elaborator::findExtent(const Expr &form, unsigned position, C
                                        "] " + var.name + " < " + limit + ", x)'");
     if (failed(bound))
       return failure();
-    if (auto value = bound->getConstant(); value && *value < 0) {
-      reporter.error(var.bound->loc) << "an extent cannot be negative, but this is " << *value;
-      return failure();
-    }
+    if (auto value = bound->getConstant(); value && *value < 0)
+      return reporter.error(var.bound->loc) << "an extent cannot be negative, but this is " << *value;
     return bound;
   }
   std::optional<SymExpr> extent;
@@ -100,19 +98,18 @@ FailureOr<SymExpr> Elaborator::findExtent(const Expr &form, unsigned position, C
       list += "_, ";
     for (const auto &[k, other] : llvm::enumerate(form.vars))
       list += (k ? ", " : "") + other.name;
-    reporter.error(var.loc) << "the index form names " << form.vars.size() << " of the " << context->size()
-                            << " axes of " << shapeText(*context) << "; write '_' for each of the others, as in '["
-                            << list << "] ...', or the extent, as in '" << var.name << " < ...'";
-    return failure();
+    return reporter.error(var.loc) << "the index form names " << form.vars.size() << " of the " << context->size()
+                                   << " axes of " << shapeText(*context)
+                                   << "; write '_' for each of the others, as in '[" << list
+                                   << "] ...', or the extent, as in '" << var.name << " < ...'";
   }
-  reporter.error(var.loc) << "the extent of index '" << var.name
-                          << "' does not follow from use or context; write it, as in '" << var.name << " < N'";
-  return failure();
+  return reporter.error(var.loc) << "the extent of index '" << var.name
+                                 << "' does not follow from use or context; write it, as in '" << var.name << " < N'";
 }
 
 /// Puts the axes of the body at the places of `_`. If the body has no axes, these stay virtual with
 /// an unknown extent that the context decides.
-TermOr Elaborator::placeWildcards(const Expr &form, Term body, unsigned variables) {
+TermOr Elaborator::placeWildcards(const Expr &form, ArrayTerm body, unsigned variables) {
   unsigned wildcards = form.vars.size() - variables;
   if (wildcards == 0)
     return body;
@@ -125,11 +122,10 @@ TermOr Elaborator::placeWildcards(const Expr &form, Term body, unsigned variable
     body.cell = std::move(cell);
     return body;
   }
-  if (own != wildcards) {
-    reporter.error(form.loc) << "the body of this index form has " << own << (own == 1 ? " axis" : " axes") << ", but "
-                             << wildcards << " '_' stand for them; a body without axes may leave them open";
-    return failure();
-  }
+  if (own != wildcards)
+    return reporter.error(form.loc) << "the body of this index form has " << own << (own == 1 ? " axis" : " axes")
+                                    << ", but " << wildcards
+                                    << " '_' stand for them; a body without axes may leave them open";
   SmallVector<int64_t> perm;
   unsigned variable = 0, rest = variables;
   for (const IndexVar &var : form.vars)
@@ -183,7 +179,7 @@ TermOr Elaborator::elaborateIndexForm(const Expr &form, Context context) {
     return failure();
   for (const IndexVar &var : form.vars)
     scope->indexVars.erase(var.id);
-  Term term = emitter.closeFrame(*body, outside);
+  ArrayTerm term = emitter.closeFrame(*body, outside);
   noteOrigins(form, term.cell);
   return placeWildcards(form, std::move(term), variables);
 }

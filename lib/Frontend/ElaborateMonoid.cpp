@@ -11,7 +11,7 @@ using namespace mlir;
 using namespace moa;
 using namespace moa::frontend;
 
-TermOr Elaborator::reduceWith(const Expr &ref, Monoid monoid, SourceLoc loc, Spelling what, const Term &term,
+TermOr Elaborator::reduceWith(const Expr &ref, Monoid monoid, SourceLoc loc, Spelling what, const ArrayTerm &term,
                               unsigned axis) {
   if (monoid != Monoid::user)
     return emitter.reduce(loc, monoid, what, term, axis);
@@ -28,10 +28,10 @@ FailureOr<TypedAttr> Elaborator::getIdentityAttr(const FunctionDecl &monoid, Typ
   if (failed(term))
     return failure();
   std::optional<int64_t> integer;
-  if (term->kind == Term::Symbolic)
+  if (term->kind == ArrayTerm::Symbolic)
     integer = term->symbolic.getConstant();
   if (auto type = dyn_cast<FloatType>(element)) {
-    if (term->kind == Term::Literal)
+    if (term->kind == ArrayTerm::Literal)
       return TypedAttr(emitter.realConstant(monoid.identity->loc, term->literal, type));
     if (integer)
       return TypedAttr(FloatAttr::get(type, static_cast<double>(*integer)));
@@ -67,9 +67,9 @@ FailureOr<MonoidOp> Elaborator::getMonoidOp(const Expr &ref, Type element) {
   auto made = MonoidOp::create(builder, loc, name, *identity);
   Type scalar = ArrayType::get(context, ArrayRef<SymExpr>(), element);
   Block *block = builder.createBlock(&made.getBody(), {}, {scalar, scalar}, {loc, loc});
-  std::vector<Term> args;
+  std::vector<ArrayTerm> args;
   for (auto [param, value] : llvm::zip(monoid.params, block->getArguments())) {
-    args.push_back(Term::ofArray(value));
+    args.push_back(ArrayTerm::ofArray(value));
     args.back().loc = param.loc;
     args.back().name = param.name;
   }
@@ -79,12 +79,10 @@ FailureOr<MonoidOp> Elaborator::getMonoidOp(const Expr &ref, Type element) {
   auto whole = emitter.materialise(monoid.body.end, *result, {}, /*widen=*/true);
   if (failed(whole))
     return failure();
-  if (whole->rank() != 0 || whole->array.getType() != scalar) {
-    reporter.error(monoid.body.result->loc)
-        << "monoid '" << monoid.name << "' combines two values of type " << getTypeText(element) << " and returns "
-        << elementText(*whole) << (whole->rank() ? " of shape " + shapeText(whole->cell) : std::string());
-    return failure();
-  }
+  if (whole->rank() != 0 || whole->array.getType() != scalar)
+    return reporter.error(monoid.body.result->loc)
+           << "monoid '" << monoid.name << "' combines two values of type " << getTypeText(element) << " and returns "
+           << elementText(*whole) << (whole->rank() ? " of shape " + shapeText(whole->cell) : std::string());
   for (Operation &inner : *block)
     if (!isa<ConstantOp, MapOp, CastOp>(inner)) {
       auto error = mlir::emitError(inner.getLoc())

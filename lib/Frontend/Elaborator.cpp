@@ -57,7 +57,7 @@ KernelOp Elaborator::createKernel() {
   Block &block = op.getBody().emplaceBlock();
   for (auto [decl, array] : llvm::zip(kernel.params, signature.params)) {
     auto type = ArrayType::get(context, array.shape, array.getStorage());
-    Term term = Term::ofArray(block.addArgument(type, reporter.location(decl.loc)));
+    ArrayTerm term = ArrayTerm::ofArray(block.addArgument(type, reporter.location(decl.loc)));
     if (!array.shape.empty()) {
       term.reads = floatBit(array.elementType);
       term.source = term.reads ? array.elementType : Type();
@@ -188,7 +188,7 @@ LogicalResult Elaborator::elaborateResults(SmallVectorImpl<Value> &values) {
 FailureOr<Value> Elaborator::elaborateResult(const ArrayDecl &decl, const Signature::Array &declared) {
   unsigned last = findDefinition(kernel.body, decl.name);
   SourceLoc loc = kernel.body.definitions[last].loc;
-  Term term = *scope->definitions[last];
+  ArrayTerm term = *scope->definitions[last];
   bool fits = term.rank() == declared.shape.size();
   for (unsigned k = 0; fits && k < term.rank(); ++k) {
     Axis &axis = term.cell[k];
@@ -244,15 +244,12 @@ LogicalResult Elaborator::checkUnneeded(Block &block) {
 //===----------------------------------------------------------------------===//
 
 TermOr Elaborator::elaborate(const Expr &expr, Context context) {
-  if (depth >= maxDepth) {
-    reporter.error(expr.loc) << "functions and expressions are nested deeper than " << maxDepth << " levels here";
-    return failure();
-  }
-  if (emitter.getOpCount() > maxOps) {
-    reporter.error(expr.loc) << "the kernel has grown beyond " << maxOps
-                             << " operators; a function that calls another twice doubles it";
-    return failure();
-  }
+  if (depth >= maxDepth)
+    return reporter.error(expr.loc) << "functions and expressions are nested deeper than " << maxDepth
+                                    << " levels here";
+  if (emitter.getOpCount() > maxOps)
+    return reporter.error(expr.loc) << "the kernel has grown beyond " << maxOps
+                                    << " operators; a function that calls another twice doubles it";
   auto hoisted = scope->hoisted.find(&expr);
   if (hoisted != scope->hoisted.end())
     return hoisted->second;
@@ -271,9 +268,9 @@ TermOr Elaborator::elaborate(const Expr &expr, Context context) {
 TermOr Elaborator::dispatch(const Expr &expr, Context context) {
   switch (expr.kind) {
   case ExprKind::Integer:
-    return Term::ofSymbolic(SymExpr(expr.integer));
+    return ArrayTerm::ofSymbolic(SymExpr(expr.integer));
   case ExprKind::Real:
-    return Term::ofLiteral(expr.real);
+    return ArrayTerm::ofLiteral(expr.real);
   case ExprKind::Boolean:
     return emitter.constant(expr.loc, builder.getBoolAttr(expr.integer));
   case ExprKind::Name:
@@ -299,8 +296,7 @@ TermOr Elaborator::dispatch(const Expr &expr, Context context) {
   case ExprKind::List:
     break;
   }
-  reporter.error(expr.loc) << "expected an array expression";
-  return failure();
+  return reporter.error(expr.loc) << "expected an array expression";
 }
 
 TermOr Elaborator::elaborateName(const Expr &expr, Context context) {
@@ -318,8 +314,8 @@ TermOr Elaborator::elaborateName(const Expr &expr, Context context) {
   }
   auto symbol = scope->symbols.find(expr.name);
   if (symbol != scope->symbols.end())
-    return Term::ofSymbolic(symbol->second);
-  return Term::ofLiteral(scope->symbols.reals.at(expr.name));
+    return ArrayTerm::ofSymbolic(symbol->second);
+  return ArrayTerm::ofLiteral(scope->symbols.reals.at(expr.name));
 }
 
 bool Elaborator::isPointwiseCall(const Expr &expr) const {
@@ -374,7 +370,7 @@ FailureOr<bool> Elaborator::isDetermined(const Expr &expr) {
   return true;
 }
 
-FailureOr<const Term *> Elaborator::hoist(const Expr &expr) {
+FailureOr<const ArrayTerm *> Elaborator::hoist(const Expr &expr) {
   auto term = elaborate(expr);
   if (failed(term))
     return failure();
@@ -413,8 +409,8 @@ LogicalResult Elaborator::findContext(const Expr &expr, Cell &shape) {
   return success();
 }
 
-FailureOr<std::vector<Term>> Elaborator::elaborateOperands(ArrayRef<ExprPtr> args, Context context, bool combine) {
-  std::vector<Term> terms(args.size());
+FailureOr<std::vector<ArrayTerm>> Elaborator::elaborateOperands(ArrayRef<ExprPtr> args, Context context, bool combine) {
+  std::vector<ArrayTerm> terms(args.size());
   SmallVector<bool> waits;
   Cell shape;
   for (auto [k, arg] : llvm::enumerate(args)) {
@@ -453,10 +449,10 @@ static bool hasNames(const Expr &expr) {
 
 /// Reports an integer divided by a literal 0. A divisor that is a name with the value 0 may be
 /// guarded by a condition, so it is checked at the end of the kernel.
-LogicalResult Elaborator::checkDivisor(const Expr &expr, ArrayRef<Term> terms) {
+LogicalResult Elaborator::checkDivisor(const Expr &expr, ArrayRef<ArrayTerm> terms) {
   bool divides = expr.fn == ScalarFn::div || expr.fn == ScalarFn::mod;
-  if (!divides || !llvm::all_of(terms, [](const Term &t) { return t.isInteger(); }) ||
-      terms[1].kind != Term::Symbolic || !terms[1].symbolic.isZero())
+  if (!divides || !llvm::all_of(terms, [](const ArrayTerm &t) { return t.isInteger(); }) ||
+      terms[1].kind != ArrayTerm::Symbolic || !terms[1].symbolic.isZero())
     return success();
   if (hasNames(expr.arg(1))) {
     zeroDivisors.try_emplace(LocationAttr(reporter.location(expr.loc)), &expr);
@@ -514,11 +510,9 @@ TermOr Elaborator::elaborateReduce(const Expr &expr) {
   if (failed(term))
     return failure();
   int64_t rank = expr.ranks ? expr.ranks->front() : 1;
-  if (term->rank() == 0 || rank == 0) {
-    reporter.error(expr.loc) << "'" << expr.name << "' reduces the last axis, but "
-                             << (term->rank() ? "cells of rank 0 have none" : "this is a scalar");
-    return failure();
-  }
+  if (term->rank() == 0 || rank == 0)
+    return reporter.error(expr.loc) << "'" << expr.name << "' reduces the last axis, but "
+                                    << (term->rank() ? "cells of rank 0 have none" : "this is a scalar");
   unsigned outside = emitter.frameDepth();
   if (failed(emitter.openFrame(expr.loc, *term, rank, expr.name)))
     return failure();
@@ -529,7 +523,7 @@ TermOr Elaborator::elaborateReduce(const Expr &expr) {
 }
 
 TermOr Elaborator::elaborateInner(const Expr &expr) {
-  std::vector<Term> terms;
+  std::vector<ArrayTerm> terms;
   SmallVector<int64_t> ranks;
   for (const ExprPtr &arg : expr.args) {
     auto term = elaborate(*arg);
@@ -551,12 +545,11 @@ FailureOr<SymExpr> Elaborator::elaborateSymbolic(const Expr &expr, StringRef wha
   auto term = elaborate(expr);
   if (failed(term))
     return failure();
-  if (term->kind == Term::Symbolic && term->rank() == 0)
+  if (term->kind == ArrayTerm::Symbolic && term->rank() == 0)
     return term->symbolic;
-  reporter.error(expr.loc) << what << " is an integer expression over the symbols, but this is "
-                           << (term->rank()                  ? "an array"
-                               : term->kind == Term::Literal ? realText(term->literal)
-                                                             : "a value known only at run time")
-                           << remedy;
-  return failure();
+  return reporter.error(expr.loc) << what << " is an integer expression over the symbols, but this is "
+                                  << (term->rank()                       ? "an array"
+                                      : term->kind == ArrayTerm::Literal ? realText(term->literal)
+                                                                         : "a value known only at run time")
+                                  << remedy;
 }

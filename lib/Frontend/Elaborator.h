@@ -22,13 +22,13 @@ public:
 private:
   struct Scope {
     const Body *body = nullptr;
-    std::vector<Term> params;
+    std::vector<ArrayTerm> params;
     // A definition whose index forms get their extents from the context has no term before its
     // first use.
-    std::vector<std::optional<Term>> definitions;
+    std::vector<std::optional<ArrayTerm>> definitions;
     SymbolTable symbols;
-    std::map<unsigned, unsigned> indexVars; // to positions on the frame stack
-    std::map<const Expr *, Term> hoisted;   // elaborated early to find their shape
+    std::map<unsigned, unsigned> indexVars;    // to positions on the frame stack
+    std::map<const Expr *, ArrayTerm> hoisted; // elaborated early to find their shape
   };
   /// The shape that the context gives to index forms, or null.
   using Context = const Cell *;
@@ -53,20 +53,21 @@ private:
   TermOr dispatch(const Expr &expr, Context context);
   TermOr elaborateName(const Expr &expr, Context context);
   TermOr elaborateBinary(const Expr &expr, Context context);
-  mlir::LogicalResult checkDivisor(const Expr &expr, llvm::ArrayRef<Term> terms);
+  mlir::LogicalResult checkDivisor(const Expr &expr, llvm::ArrayRef<ArrayTerm> terms);
   TermOr elaborateReduce(const Expr &expr);
   TermOr elaborateInner(const Expr &expr);
   /// Elaborates operands; those that need a context for their index forms come last. With
   /// `combine`, operands combine point-wise. Without it, an operand takes the shape of another one
   /// only if it has no shape of its own.
-  mlir::FailureOr<std::vector<Term>> elaborateOperands(llvm::ArrayRef<ExprPtr> args, Context context, bool combine);
+  mlir::FailureOr<std::vector<ArrayTerm>> elaborateOperands(llvm::ArrayRef<ExprPtr> args, Context context,
+                                                            bool combine);
   bool needsContext(const Expr &expr) const;
   /// Returns true if all extents follow without a context.
   mlir::FailureOr<bool> isDetermined(const Expr &expr);
   /// Finds the shape of the first operand that has one of its own. Keeps the operand's term.
   mlir::LogicalResult findContext(const Expr &expr, Cell &shape);
   mlir::LogicalResult findContextOfForm(const Expr &form, Cell &shape);
-  mlir::FailureOr<const Term *> hoist(const Expr &expr);
+  mlir::FailureOr<const ArrayTerm *> hoist(const Expr &expr);
   bool isPointwiseCall(const Expr &expr) const;
   mlir::FailureOr<SymExpr> elaborateSymbolic(const Expr &expr, llvm::StringRef what, llvm::StringRef remedy = "");
 
@@ -74,7 +75,7 @@ private:
   TermOr elaborateIndex(const Expr &expr);
   TermOr elaborateIndexForm(const Expr &expr, Context context);
   void noteOrigins(const Expr &form, Cell &cell);
-  TermOr placeWildcards(const Expr &form, Term body, unsigned variables);
+  TermOr placeWildcards(const Expr &form, ArrayTerm body, unsigned variables);
   mlir::FailureOr<SymExpr> findExtent(const Expr &form, unsigned position, Context context);
   mlir::LogicalResult findUses(const Expr &expr, const IndexVar &var, std::optional<SymExpr> &extent, SourceLoc &where);
   bool isClosed(const Expr &expr, llvm::ArrayRef<unsigned> inside = {}) const;
@@ -82,23 +83,25 @@ private:
   // Calls (ElaborateCall.cpp).
   TermOr elaborateCall(const Expr &expr, Context context);
   TermOr elaborateBuiltin(const Expr &expr, const Builtin &builtin, Context context);
-  TermOr applyFunction(SourceLoc loc, const FunctionDecl &function, llvm::ArrayRef<Term> args);
-  mlir::LogicalResult bindCells(SourceLoc loc, const FunctionDecl &function, llvm::ArrayRef<Term> args, Scope &scope);
-  TermOr applyRef(const Expr &ref, llvm::ArrayRef<Term> args);
-  TermOr elaborateTranspose(const Expr &expr, const Term &term);
-  TermOr elaborateTakeDrop(const Expr &expr, bool isTake, Term term);
-  TermOr takeDrop(SourceLoc loc, bool isTake, const Term &term, unsigned axis, const SymExpr &count);
-  TermOr elaborateReverseRotate(const Expr &expr, const Builtin &builtin, const Term &term);
-  TermOr elaborateReshape(const Expr &expr, const Term &term);
+  TermOr applyFunction(SourceLoc loc, const FunctionDecl &function, llvm::ArrayRef<ArrayTerm> args);
+  mlir::LogicalResult bindCells(SourceLoc loc, const FunctionDecl &function, llvm::ArrayRef<ArrayTerm> args,
+                                Scope &scope);
+  TermOr applyRef(const Expr &ref, llvm::ArrayRef<ArrayTerm> args);
+  TermOr elaborateTranspose(const Expr &expr, const ArrayTerm &term);
+  TermOr elaborateTakeDrop(const Expr &expr, bool isTake, ArrayTerm term);
+  TermOr takeDrop(SourceLoc loc, bool isTake, const ArrayTerm &term, unsigned axis, const SymExpr &count);
+  TermOr elaborateReverseRotate(const Expr &expr, const Builtin &builtin, const ArrayTerm &term);
+  TermOr elaborateReshape(const Expr &expr, const ArrayTerm &term);
   TermOr elaborateCat(const Expr &expr);
   TermOr elaboratePsi(const Expr &expr);
   TermOr elaborateOuter(const Expr &expr);
   TermOr elaborateFullInner(const Expr &expr);
   TermOr elaborateFullReduce(const Expr &expr);
-  mlir::FailureOr<unsigned> elaborateAxis(const Expr &expr, const Term &term, llvm::StringRef what);
+  mlir::FailureOr<unsigned> elaborateAxis(const Expr &expr, const ArrayTerm &term, llvm::StringRef what);
+  mlir::FailureOr<unsigned> elaborateOptionalAxis(const Expr &expr, unsigned position, const ArrayTerm &term);
   /// Returns a named monoid, or `user` for a monoid defined in the specification.
   mlir::FailureOr<Monoid> getMonoid(const Expr &ref);
-  TermOr reduceWith(const Expr &ref, Monoid monoid, SourceLoc loc, Spelling what, const Term &term, unsigned axis);
+  TermOr reduceWith(const Expr &ref, Monoid monoid, SourceLoc loc, Spelling what, const ArrayTerm &term, unsigned axis);
   /// Returns the op of a user-defined monoid on an element type, created once.
   mlir::FailureOr<MonoidOp> getMonoidOp(const Expr &ref, mlir::Type element);
   mlir::FailureOr<mlir::TypedAttr> getIdentityAttr(const FunctionDecl &monoid, mlir::Type element, SourceLoc use);
@@ -111,7 +114,7 @@ private:
   Signature signature;
   Reporter &reporter;
   mlir::OpBuilder &builder;
-  Emitter emitter;
+  OperatorEmitter emitter;
   Scope *scope = nullptr;
   std::map<std::pair<int, const void *>, MonoidOp> monoids; // by function and type
   /// Quotients by a size that is set to 0, by location.

@@ -16,29 +16,30 @@ using namespace moa::frontend;
 // The frame stack
 //===----------------------------------------------------------------------===//
 
-unsigned Emitter::pushFrame(SymExpr extent, StringRef name) {
+unsigned OperatorEmitter::pushFrame(SymExpr extent, StringRef name) {
   frames.push_back({std::move(extent), name.str(), Value()});
   return frames.size() - 1;
 }
 
-TermOr Emitter::iota(SourceLoc loc, const SymExpr &extent) {
+TermOr OperatorEmitter::iota(SourceLoc loc, const SymExpr &extent) {
   auto text = StringAttr::get(reporter.getContext(), extent.str());
   auto type = ArrayType::get(reporter.getContext(), {extent}, IndexType::get(reporter.getContext()));
-  return Term::ofArray(create<IotaOp>(loc, type, text));
+  return ArrayTerm::ofArray(create<IotaOp>(loc, type, text));
 }
 
-TermOr Emitter::frameIndex(SourceLoc loc, unsigned position) {
+TermOr OperatorEmitter::frameIndex(SourceLoc loc, unsigned position) {
   Frame &frame = frames[position];
   if (!frame.iota)
     frame.iota = iota(loc, frame.extent)->array;
-  Term term;
+  ArrayTerm term;
   term.array = frame.iota;
   term.frame = {position};
   return term;
 }
 
-FailureOr<Cell> Emitter::mergeLeading(SourceLoc loc, ArrayRef<Term> terms, ArrayRef<int64_t> ranks, Spelling what) {
-  std::vector<Term> leading;
+FailureOr<Cell> OperatorEmitter::mergeLeading(SourceLoc loc, ArrayRef<ArrayTerm> terms, ArrayRef<int64_t> ranks,
+                                              Spelling what) {
+  std::vector<ArrayTerm> leading;
   for (auto [term, rank] : llvm::zip(terms, ranks)) {
     if (static_cast<int64_t>(term.rank()) < rank) {
       auto error = reporter.error(term.loc) << "'" << what << "' works on cells of rank " << rank;
@@ -48,14 +49,15 @@ FailureOr<Cell> Emitter::mergeLeading(SourceLoc loc, ArrayRef<Term> terms, Array
         error << ", but this has shape " << shapeText(term.cell);
       return failure();
     }
-    Term part = term;
+    ArrayTerm part = term;
     part.cell.truncate(term.rank() - rank);
     leading.push_back(std::move(part));
   }
   return mergeCells(loc, leading, what, /*areFrames=*/true);
 }
 
-LogicalResult Emitter::openFrame(SourceLoc loc, MutableArrayRef<Term> terms, ArrayRef<int64_t> ranks, Spelling what) {
+LogicalResult OperatorEmitter::openFrame(SourceLoc loc, MutableArrayRef<ArrayTerm> terms, ArrayRef<int64_t> ranks,
+                                         Spelling what) {
   auto leading = mergeLeading(loc, terms, ranks, what);
   if (failed(leading))
     return failure();
@@ -79,7 +81,7 @@ LogicalResult Emitter::openFrame(SourceLoc loc, MutableArrayRef<Term> terms, Arr
   return success();
 }
 
-Term Emitter::closeFrame(Term term, unsigned depth) {
+ArrayTerm OperatorEmitter::closeFrame(ArrayTerm term, unsigned depth) {
   Cell cell;
   for (unsigned k = depth; k < frames.size(); ++k)
     cell.push_back({frames[k].extent, !llvm::is_contained(term.frame, k), "", ""});
@@ -110,7 +112,7 @@ static std::optional<SmallVector<unsigned>> findAxes(const Cell &small, const Ce
 
 /// Returns for example '[_, i] m[i]': an index form whose axis k is the axis of `small` matched to
 /// axis k of `large`. Unmatched axes of `small` get the subscript 0.
-static std::string indexFormText(const Term &small, unsigned rank, ArrayRef<std::optional<unsigned>> places) {
+static std::string indexFormText(const ArrayTerm &small, unsigned rank, ArrayRef<std::optional<unsigned>> places) {
   static constexpr char letters[] = "ijklmnpq";
   std::string form, subscripts;
   std::map<unsigned, std::string> names;
@@ -146,7 +148,7 @@ static std::optional<SmallVector<std::optional<unsigned>>> findRepeated(const Ce
 }
 
 /// Says in which extents arrays of equal rank differ, and proposes a correction.
-static void explainExtents(InFlightDiagnostic &error, const Term &a, const Term &b, Spelling what) {
+static void explainExtents(InFlightDiagnostic &error, const ArrayTerm &a, const ArrayTerm &b, Spelling what) {
   for (unsigned k = 0; k < a.rank(); ++k)
     if (a.cell[k].extent && b.cell[k].extent && *a.cell[k].extent != *b.cell[k].extent) {
       error << "; axis " << k << " is " << a.cell[k].extent->str() << " on one side and " << b.cell[k].extent->str()
@@ -165,7 +167,7 @@ static void explainExtents(InFlightDiagnostic &error, const Term &a, const Term 
     error << "; a product of matrices is '+.*'";
 }
 
-void Emitter::shapeMismatch(SourceLoc loc, const Term &a, const Term &b, Spelling what) {
+void OperatorEmitter::shapeMismatch(SourceLoc loc, const ArrayTerm &a, const ArrayTerm &b, Spelling what) {
   auto error = reporter.error(loc) << "'" << what << "' combines shapes " << shapeText(a.cell) << " and "
                                    << shapeText(b.cell) << ", but only equal shapes and scalars combine";
   error.attachNote(reporter.exact(a.loc)) << "this has shape " << shapeText(a.cell);
@@ -181,7 +183,7 @@ void Emitter::shapeMismatch(SourceLoc loc, const Term &a, const Term &b, Spellin
   if (a.rank() == b.rank())
     return explainExtents(error, a, b, what);
   bool aIsSmall = a.rank() < b.rank();
-  const Term &small = aIsSmall ? a : b, &large = aIsSmall ? b : a;
+  const ArrayTerm &small = aIsSmall ? a : b, &large = aIsSmall ? b : a;
   auto places = findAxes(small.cell, large.cell);
   if (!places) {
     error << "; say which axes belong together in an index form";
@@ -202,7 +204,7 @@ void Emitter::shapeMismatch(SourceLoc loc, const Term &a, const Term &b, Spellin
     error << " or by cell ranks, '" << what << " @ (" << (aIsSmall ? 0 : rest) << "," << (aIsSmall ? rest : 0) << ")'";
 }
 
-void Emitter::frameMismatch(SourceLoc loc, const Term &a, const Term &b, Spelling what) {
+void OperatorEmitter::frameMismatch(SourceLoc loc, const ArrayTerm &a, const ArrayTerm &b, Spelling what) {
   auto error = reporter.error(loc) << "'" << what << "' lifts over the axes before its cells, but these are "
                                    << shapeText(a.cell) << " and " << shapeText(b.cell)
                                    << "; make them equal, or leave them out of one operand";
@@ -210,10 +212,10 @@ void Emitter::frameMismatch(SourceLoc loc, const Term &a, const Term &b, Spellin
   error.attachNote(reporter.exact(b.loc)) << "this has " << shapeText(b.cell) << " before its cells";
 }
 
-FailureOr<Cell> Emitter::mergeCells(SourceLoc loc, ArrayRef<Term> terms, Spelling what, bool areFrames) {
+FailureOr<Cell> OperatorEmitter::mergeCells(SourceLoc loc, ArrayRef<ArrayTerm> terms, Spelling what, bool areFrames) {
   Cell cell;
-  const Term *shaped = nullptr;
-  for (const Term &term : terms) {
+  const ArrayTerm *shaped = nullptr;
+  for (const ArrayTerm &term : terms) {
     if (term.rank() == 0)
       continue;
     if (!shaped) {
@@ -240,21 +242,18 @@ FailureOr<Cell> Emitter::mergeCells(SourceLoc loc, ArrayRef<Term> terms, Spellin
   return cell;
 }
 
-FailureOr<Emitter::Layout> Emitter::merge(SourceLoc loc, ArrayRef<Term> terms, Spelling what) {
+FailureOr<OperatorEmitter::Layout> OperatorEmitter::merge(SourceLoc loc, ArrayRef<ArrayTerm> terms, Spelling what) {
   Layout layout;
   auto cell = mergeCells(loc, terms, what);
   if (failed(cell))
     return failure();
   layout.cell = std::move(*cell);
-  for (const Term &term : terms)
-    for (unsigned axis : term.frame)
-      if (!llvm::is_contained(layout.frame, axis))
-        layout.frame.push_back(axis);
-  llvm::sort(layout.frame);
+  for (const ArrayTerm &term : terms)
+    joinFrames(layout.frame, term.frame);
   return layout;
 }
 
-ArrayType Emitter::typeOf(const Layout &layout, Type element) const {
+ArrayType OperatorEmitter::typeOf(const Layout &layout, Type element) const {
   SmallVector<SymExpr> extents;
   for (unsigned axis : layout.frame)
     extents.push_back(frames[axis].extent);
@@ -264,7 +263,7 @@ ArrayType Emitter::typeOf(const Layout &layout, Type element) const {
   return ArrayType::get(reporter.getContext(), extents, element);
 }
 
-SmallVector<int64_t> Emitter::placement(const Term &term, const Layout &layout) const {
+SmallVector<int64_t> OperatorEmitter::placement(const ArrayTerm &term, const Layout &layout) const {
   SmallVector<int64_t> places;
   for (unsigned axis : term.frame)
     places.push_back(llvm::find(layout.frame, axis) - layout.frame.begin());
@@ -277,15 +276,15 @@ SmallVector<int64_t> Emitter::placement(const Term &term, const Layout &layout) 
   return places;
 }
 
-unsigned Emitter::physicalAxis(const Term &term, unsigned axis) const {
+unsigned OperatorEmitter::physicalAxis(const ArrayTerm &term, unsigned axis) const {
   unsigned place = term.frame.size();
   for (unsigned k = 0; k < axis; ++k)
     place += !term.cell[k].isVirtual;
   return place;
 }
 
-Term Emitter::fromLayout(Value array, const Layout &layout) const {
-  Term term;
+ArrayTerm OperatorEmitter::fromLayout(Value array, const Layout &layout) const {
+  ArrayTerm term;
   term.array = array;
   term.frame = layout.frame;
   term.cell = layout.cell;
@@ -296,12 +295,12 @@ Term Emitter::fromLayout(Value array, const Layout &layout) const {
 // Element types
 //===----------------------------------------------------------------------===//
 
-TermOr Emitter::constant(SourceLoc loc, TypedAttr value) {
+TermOr OperatorEmitter::constant(SourceLoc loc, TypedAttr value) {
   auto type = ArrayType::get(reporter.getContext(), ArrayRef<SymExpr>(), value.getType());
-  return Term::ofArray(create<ConstantOp>(loc, type, value));
+  return ArrayTerm::ofArray(create<ConstantOp>(loc, type, value));
 }
 
-FloatAttr Emitter::realConstant(SourceLoc loc, double value, Type type) {
+FloatAttr OperatorEmitter::realConstant(SourceLoc loc, double value, Type type) {
   FloatAttr rounded = FloatAttr::get(type, value);
   double kept = rounded.getValueAsDouble();
   if (std::isfinite(value) && (!std::isfinite(kept) || (value != 0 && kept == 0))) {
@@ -314,10 +313,10 @@ FloatAttr Emitter::realConstant(SourceLoc loc, double value, Type type) {
   return rounded;
 }
 
-Value Emitter::scalar(SourceLoc loc, const Term &term, Type element) {
+Value OperatorEmitter::scalar(SourceLoc loc, const ArrayTerm &term, Type element) {
   auto constantValue = term.symbolic.getConstant();
-  if (term.kind == Term::Literal || (constantValue && isa<FloatType>(element))) {
-    double value = term.kind == Term::Literal ? term.literal : double(*constantValue);
+  if (term.kind == ArrayTerm::Literal || (constantValue && isa<FloatType>(element))) {
+    double value = term.kind == ArrayTerm::Literal ? term.literal : double(*constantValue);
     return constant(loc, realConstant(loc, value, element))->array;
   }
   if (constantValue)
@@ -331,7 +330,7 @@ Value Emitter::scalar(SourceLoc loc, const Term &term, Type element) {
   return create<CastOp>(loc, type.withElementType(element), extent, true);
 }
 
-Value Emitter::toElement(SourceLoc loc, const Term &term, Type element) {
+Value OperatorEmitter::toElement(SourceLoc loc, const ArrayTerm &term, Type element) {
   if (!term.isArray())
     return scalar(loc, term, element);
   auto type = llvm::cast<ArrayType>(term.array.getType());
@@ -341,30 +340,30 @@ Value Emitter::toElement(SourceLoc loc, const Term &term, Type element) {
 }
 
 /// Returns an integer or a literal as the float that a result of `type` is rounded from.
-Term Emitter::toFloat(SourceLoc loc, const Term &term, Type type) {
-  Term result = term;
-  result.kind = Term::Array;
+ArrayTerm OperatorEmitter::toFloat(SourceLoc loc, const ArrayTerm &term, Type type) {
+  ArrayTerm result = term;
+  result.kind = ArrayTerm::Array;
   result.array = toElement(loc, term, type.isF64() ? type : computeType);
   return result;
 }
 
 /// Reports a cast to a float wider than the compute type if the cast's result is an operand. The
 /// extra precision would be lost.
-LogicalResult Emitter::checkComputed(SourceLoc loc, ArrayRef<Term> terms) {
-  for (const Term &term : terms)
+LogicalResult OperatorEmitter::checkComputed(SourceLoc loc, ArrayRef<ArrayTerm> terms) {
+  for (const ArrayTerm &term : terms)
     if (term.isArray() && term.elementType().isF64() && !computeType.isF64())
       return reporter.error(loc) << "this computes in f32 and loses the cast to f64, as no parameter is f64; declare "
                                     "one as f64, or remove the cast";
   return success();
 }
 
-FailureOr<Type> Emitter::unify(SourceLoc loc, Spelling what, ArrayRef<Term> args, bool allowBoolean) {
-  bool anyBoolean = llvm::any_of(args, [](const Term &t) { return t.isBoolean(); });
-  bool allBoolean = llvm::all_of(args, [](const Term &t) { return t.isBoolean(); });
+FailureOr<Type> OperatorEmitter::unify(SourceLoc loc, Spelling what, ArrayRef<ArrayTerm> args, bool allowBoolean) {
+  bool anyBoolean = llvm::any_of(args, [](const ArrayTerm &t) { return t.isBoolean(); });
+  bool allBoolean = llvm::all_of(args, [](const ArrayTerm &t) { return t.isBoolean(); });
   if (anyBoolean && !(allBoolean && allowBoolean)) {
     auto error = reporter.error(loc) << "'" << what << "' expects "
                                      << (allowBoolean ? "operands of one kind" : "numbers") << ", but got ";
-    llvm::interleaveComma(args, error, [&](const Term &t) { error << elementText(t); });
+    llvm::interleaveComma(args, error, [&](const ArrayTerm &t) { error << elementText(t); });
     error << "; make a number of a bool with select(p, 1, 0)";
     return failure();
   }
@@ -372,29 +371,29 @@ FailureOr<Type> Emitter::unify(SourceLoc loc, Spelling what, ArrayRef<Term> args
     return Type(IntegerType::get(reporter.getContext(), 1));
   if (failed(checkComputed(loc, args)))
     return failure();
-  bool anyFloat = llvm::any_of(args, [](const Term &t) { return t.isFloat(); });
+  bool anyFloat = llvm::any_of(args, [](const ArrayTerm &t) { return t.isFloat(); });
   return anyFloat ? computeType : Type(IndexType::get(reporter.getContext()));
 }
 
-FailureOr<Type> Emitter::operandType(SourceLoc loc, ScalarFn fn, Spelling what, ArrayRef<Term> args) {
+FailureOr<Type> OperatorEmitter::operandType(SourceLoc loc, ScalarFn fn, Spelling what, ArrayRef<ArrayTerm> args) {
   bool floatOnly = (fn >= ScalarFn::exp && fn <= ScalarFn::erf) || fn == ScalarFn::pow;
   bool isLogic = what == "and" || what == "or" || what == "not";
   bool isBits = !isLogic && (fn == ScalarFn::not_ || (fn >= ScalarFn::and_ && fn <= ScalarFn::shr));
   auto got = [&](StringRef expected, StringRef remedy) {
     auto error = reporter.error(loc) << "'" << what << "' expects " << expected << ", but got ";
-    llvm::interleaveComma(args, error, [&](const Term &t) { error << elementText(t); });
+    llvm::interleaveComma(args, error, [&](const ArrayTerm &t) { error << elementText(t); });
     error << remedy;
     return failure();
   };
   if (isLogic) {
-    if (!llvm::all_of(args, [](const Term &t) { return t.isBoolean(); }))
+    if (!llvm::all_of(args, [](const ArrayTerm &t) { return t.isBoolean(); }))
       return got("bool", "; compare first, as in 'x != 0'");
     return Type(IntegerType::get(reporter.getContext(), 1));
   }
   if (isBits || fn == ScalarFn::mod) {
-    if (!llvm::all_of(args, [](const Term &t) { return t.isInteger(); }))
+    if (!llvm::all_of(args, [](const ArrayTerm &t) { return t.isInteger(); }))
       return got("integers", !isBits ? "; on floats write 'x - floor(x / y) * y'"
-                             : llvm::any_of(args, [](const Term &t) { return t.isBoolean(); })
+                             : llvm::any_of(args, [](const ArrayTerm &t) { return t.isBoolean(); })
                                  ? "; on bool write and, or, not"
                              : fn == ScalarFn::xor_ ? "; a power is 'pow(x, y)'"
                                                     : "; convert floats, as in 'i32(x)'");
@@ -416,8 +415,8 @@ FailureOr<Type> Emitter::operandType(SourceLoc loc, ScalarFn fn, Spelling what, 
 //===----------------------------------------------------------------------===//
 
 /// Warns of ±1 / n on integers, which floors to 0 or −1 for n > 1.
-void Emitter::warnOfQuotient(SourceLoc loc, const Term &dividend, StringRef divisor) {
-  auto value = dividend.kind == Term::Symbolic ? dividend.symbolic.getConstant() : std::nullopt;
+void OperatorEmitter::warnOfQuotient(SourceLoc loc, const ArrayTerm &dividend, StringRef divisor) {
+  auto value = dividend.kind == ArrayTerm::Symbolic ? dividend.symbolic.getConstant() : std::nullopt;
   if (value && (*value == 1 || *value == -1))
     reporter.warning(loc) << "'/' on integers floors: " << *value << " / " << divisor << " is "
                           << (*value == 1 ? 0 : -1) << " where " << divisor << " is 2 or more; write " << *value
@@ -425,11 +424,11 @@ void Emitter::warnOfQuotient(SourceLoc loc, const Term &dividend, StringRef divi
 }
 
 /// Folds arithmetic on symbols and literals without an op.
-std::optional<TermOr> Emitter::fold(SourceLoc loc, ScalarFn fn, ArrayRef<Term> args) {
-  if (llvm::any_of(args, [](const Term &t) { return t.isArray(); }) || args.size() > 2)
+std::optional<TermOr> OperatorEmitter::fold(SourceLoc loc, ScalarFn fn, ArrayRef<ArrayTerm> args) {
+  if (llvm::any_of(args, [](const ArrayTerm &t) { return t.isArray(); }) || args.size() > 2)
     return std::nullopt;
-  const Term &a = args.front(), &b = args.back();
-  if (a.kind == Term::Symbolic && b.kind == Term::Symbolic) {
+  const ArrayTerm &a = args.front(), &b = args.back();
+  if (a.kind == ArrayTerm::Symbolic && b.kind == ArrayTerm::Symbolic) {
     std::string why;
     if (auto value = combineSymbolic(fn, a.symbolic, b.symbolic, why)) {
       auto ca = a.symbolic.getConstant(), cb = b.symbolic.getConstant();
@@ -438,15 +437,15 @@ std::optional<TermOr> Emitter::fold(SourceLoc loc, ScalarFn fn, ArrayRef<Term> a
                               << "; write " << *ca << ".0 for a real quotient";
       else if (fn == ScalarFn::div && !cb)
         warnOfQuotient(loc, a, b.symbolic.str());
-      return TermOr(Term::ofSymbolic(*value));
+      return TermOr(ArrayTerm::ofSymbolic(*value));
     }
     if (why.empty())
       return std::nullopt;
     reporter.error(loc) << why;
     return TermOr(failure());
   }
-  auto real = [](const Term &t) -> std::optional<double> {
-    if (t.kind == Term::Literal)
+  auto real = [](const ArrayTerm &t) -> std::optional<double> {
+    if (t.kind == ArrayTerm::Literal)
       return t.literal;
     auto value = t.symbolic.getConstant();
     return value ? std::optional<double>(double(*value)) : std::nullopt;
@@ -455,13 +454,13 @@ std::optional<TermOr> Emitter::fold(SourceLoc loc, ScalarFn fn, ArrayRef<Term> a
   if (!ra || !rb)
     return std::nullopt;
   auto value = combineReals(fn, *ra, *rb);
-  return value ? std::optional<TermOr>(TermOr(Term::ofLiteral(*value))) : std::nullopt;
+  return value ? std::optional<TermOr>(TermOr(ArrayTerm::ofLiteral(*value))) : std::nullopt;
 }
 
-Value Emitter::emitMap(SourceLoc loc, ScalarFn fn, ArrayRef<Term> args, ArrayRef<Value> operands,
-                       const Layout &layout) {
+Value OperatorEmitter::emitMap(SourceLoc loc, ScalarFn fn, ArrayRef<ArrayTerm> args, ArrayRef<Value> operands,
+                               const Layout &layout) {
   SmallVector<Attribute> axes;
-  for (const Term &arg : args)
+  for (const ArrayTerm &arg : args)
     axes.push_back(builder.getDenseI64ArrayAttr(placement(arg, layout)));
   Type element = llvm::cast<ArrayType>(operands.back().getType()).getElementType();
   if (fn >= ScalarFn::eq && fn <= ScalarFn::ge)
@@ -469,7 +468,7 @@ Value Emitter::emitMap(SourceLoc loc, ScalarFn fn, ArrayRef<Term> args, ArrayRef
   return create<MapOp>(loc, typeOf(layout, element), fn, operands, builder.getArrayAttr(axes));
 }
 
-TermOr Emitter::map(SourceLoc loc, ScalarFn fn, Spelling what, ArrayRef<Term> args) {
+TermOr OperatorEmitter::map(SourceLoc loc, ScalarFn fn, Spelling what, ArrayRef<ArrayTerm> args) {
   auto layout = merge(loc, args, what);
   if (failed(layout))
     return failure();
@@ -492,8 +491,8 @@ TermOr Emitter::map(SourceLoc loc, ScalarFn fn, Spelling what, ArrayRef<Term> ar
     bool isCondition = fn == ScalarFn::select && k == 0;
     operands.push_back(isCondition ? arg.array : toElement(loc, arg, *type));
   }
-  Term result = fromLayout(emitMap(loc, fn, args, operands, *layout), *layout);
-  for (const Term &arg : args)
+  ArrayTerm result = fromLayout(emitMap(loc, fn, args, operands, *layout), *layout);
+  for (const ArrayTerm &arg : args)
     result.reads |= arg.reads;
   return result;
 }

@@ -7,20 +7,20 @@
 #ifndef MOA_FRONTEND_EMITTER_H
 #define MOA_FRONTEND_EMITTER_H
 
+#include "lib/Frontend/ArrayTerm.h"
 #include "lib/Frontend/Reporter.h"
-#include "lib/Frontend/Term.h"
 
 namespace moa::frontend {
 
-using TermOr = mlir::FailureOr<Term>;
+using TermOr = mlir::FailureOr<ArrayTerm>;
 
 /// The source text of an operator, for messages. It also distinguishes `and`, `or`, `not` (on
 /// booleans) from `&`, `|`, `~` (on integers).
 using Spelling = llvm::StringRef;
 
-class Emitter {
+class OperatorEmitter {
 public:
-  Emitter(const Reporter &reporter, mlir::OpBuilder &builder, mlir::Type computeType)
+  OperatorEmitter(const Reporter &reporter, mlir::OpBuilder &builder, mlir::Type computeType)
       : reporter(reporter), builder(builder), computeType(computeType) {}
 
   // The frame stack.
@@ -31,10 +31,10 @@ public:
   TermOr frameIndex(SourceLoc loc, unsigned position);
   /// Turns leading cell axes of all terms into frame axes so that term k keeps `ranks[k]` cell axes
   /// (Ω). The leading axes of the terms must be equal, or absent.
-  mlir::LogicalResult openFrame(SourceLoc loc, llvm::MutableArrayRef<Term> terms, llvm::ArrayRef<int64_t> ranks,
+  mlir::LogicalResult openFrame(SourceLoc loc, llvm::MutableArrayRef<ArrayTerm> terms, llvm::ArrayRef<int64_t> ranks,
                                 Spelling what);
   /// Pops the frame axes from `depth` on. They become leading cell axes of the term.
-  Term closeFrame(Term term, unsigned depth);
+  ArrayTerm closeFrame(ArrayTerm term, unsigned depth);
 
   // Operators.
   TermOr constant(SourceLoc loc, mlir::TypedAttr value);
@@ -43,78 +43,79 @@ public:
   mlir::FloatAttr realConstant(SourceLoc loc, double value, mlir::Type type);
   /// Returns true if an error was reported for a number that its type cannot hold.
   bool lostConstants() const { return hasLost; }
-  TermOr map(SourceLoc loc, ScalarFn fn, Spelling what, llvm::ArrayRef<Term> args);
-  TermOr mask(SourceLoc loc, const Term &predicate, const Term &term);
+  TermOr map(SourceLoc loc, ScalarFn fn, Spelling what, llvm::ArrayRef<ArrayTerm> args);
+  TermOr mask(SourceLoc loc, const ArrayTerm &predicate, const ArrayTerm &term);
   /// Reduces along an axis. `function` is the op of a user-defined monoid, on the type of
   /// reducedType().
-  TermOr reduce(SourceLoc loc, Monoid monoid, Spelling what, const Term &term, unsigned axis,
+  TermOr reduce(SourceLoc loc, Monoid monoid, Spelling what, const ArrayTerm &term, unsigned axis,
                 MonoidOp function = MonoidOp());
   /// Returns the element type in which a reduction of the term computes.
-  mlir::Type reducedType(const Term &term) const;
+  mlir::Type reducedType(const ArrayTerm &term) const;
   /// Contracts the last cell axis of a with the first of b.
-  TermOr inner(SourceLoc loc, Monoid monoid, ScalarFn fn, Spelling what, const Term &a, const Term &b);
+  TermOr inner(SourceLoc loc, Monoid monoid, ScalarFn fn, Spelling what, const ArrayTerm &a, const ArrayTerm &b);
   /// Stores the source text of a reduction in its operation.
-  void noteText(const Term &term, const Expr &expr) const;
+  void noteText(const ArrayTerm &term, const Expr &expr) const;
   /// Selects by subscripts. A missing subscript takes a whole axis.
-  TermOr index(SourceLoc loc, const Term &term, llvm::ArrayRef<std::optional<Term>> subscripts);
-  TermOr cast(SourceLoc loc, mlir::Type type, const Term &term);
+  TermOr index(SourceLoc loc, const ArrayTerm &term, llvm::ArrayRef<std::optional<ArrayTerm>> subscripts);
+  TermOr cast(SourceLoc loc, mlir::Type type, const ArrayTerm &term);
   /// Reduces an integer modulo 2^w for an unsigned type: x & (2^w − 1).
-  TermOr lowBits(SourceLoc loc, const Term &term, mlir::Type type);
+  TermOr lowBits(SourceLoc loc, const ArrayTerm &term, mlir::Type type);
   TermOr iota(SourceLoc loc, const SymExpr &extent);
   /// Permutes the cell axes; `perm` covers all of them.
-  TermOr transpose(SourceLoc loc, const Term &term, llvm::ArrayRef<int64_t> perm);
-  TermOr slice(SourceLoc loc, const Term &term, unsigned axis, const SymExpr &start, const SymExpr &count);
-  TermOr reverse(SourceLoc loc, const Term &term, unsigned axis);
-  TermOr rotate(SourceLoc loc, const Term &term, const SymExpr &by, unsigned axis);
-  TermOr cat(SourceLoc loc, const Term &a, const Term &b, unsigned axis);
-  TermOr reshape(SourceLoc loc, const Term &term, llvm::ArrayRef<SymExpr> shape);
+  TermOr transpose(SourceLoc loc, const ArrayTerm &term, llvm::ArrayRef<int64_t> perm);
+  TermOr slice(SourceLoc loc, const ArrayTerm &term, unsigned axis, const SymExpr &start, const SymExpr &count);
+  TermOr reverse(SourceLoc loc, const ArrayTerm &term, unsigned axis);
+  TermOr rotate(SourceLoc loc, const ArrayTerm &term, const SymExpr &by, unsigned axis);
+  TermOr cat(SourceLoc loc, const ArrayTerm &a, const ArrayTerm &b, unsigned axis);
+  TermOr reshape(SourceLoc loc, const ArrayTerm &term, llvm::ArrayRef<SymExpr> shape);
 
   /// Materialises a term for a reduction or an output: with every axis of its cell and all frame
   /// axes of `frame`, and cast to the compute type if `widen`.
-  TermOr materialise(SourceLoc loc, const Term &term, llvm::ArrayRef<unsigned> frame, bool widen);
-  Term toFloat(SourceLoc loc, const Term &term, mlir::Type type);
+  TermOr materialise(SourceLoc loc, const ArrayTerm &term, llvm::ArrayRef<unsigned> frame, bool widen);
+  ArrayTerm toFloat(SourceLoc loc, const ArrayTerm &term, mlir::Type type);
   /// Returns the cell shape of terms that combine point-wise: their shapes are equal or scalar.
-  mlir::FailureOr<Cell> mergeCells(SourceLoc loc, llvm::ArrayRef<Term> terms, Spelling what, bool areFrames = false);
+  mlir::FailureOr<Cell> mergeCells(SourceLoc loc, llvm::ArrayRef<ArrayTerm> terms, Spelling what,
+                                   bool areFrames = false);
 
   /// Returns the number of operations emitted so far, to stop programs that grow without bound.
   unsigned getOpCount() const { return opCount; }
 
 private:
   struct Layout {
-    llvm::SmallVector<unsigned, 4> frame;
+    FrameAxes frame;
     Cell cell;
   };
   template <typename Op, typename... Args> mlir::Value create(SourceLoc loc, Args &&...args) {
     ++opCount;
     return Op::create(builder, reporter.location(loc), std::forward<Args>(args)...).getResult();
   }
-  mlir::FailureOr<Layout> merge(SourceLoc loc, llvm::ArrayRef<Term> terms, Spelling what);
-  mlir::FailureOr<Cell> mergeLeading(SourceLoc loc, llvm::ArrayRef<Term> terms, llvm::ArrayRef<int64_t> ranks,
+  mlir::FailureOr<Layout> merge(SourceLoc loc, llvm::ArrayRef<ArrayTerm> terms, Spelling what);
+  mlir::FailureOr<Cell> mergeLeading(SourceLoc loc, llvm::ArrayRef<ArrayTerm> terms, llvm::ArrayRef<int64_t> ranks,
                                      Spelling what);
   /// Returns the array type of a layout. It has no virtual axes.
   ArrayType typeOf(const Layout &layout, mlir::Type element) const;
-  llvm::SmallVector<int64_t> placement(const Term &term, const Layout &layout) const;
+  llvm::SmallVector<int64_t> placement(const ArrayTerm &term, const Layout &layout) const;
   /// Returns the position of a cell axis among the axes of the array.
-  unsigned physicalAxis(const Term &term, unsigned axis) const;
-  mlir::Value toElement(SourceLoc loc, const Term &term, mlir::Type element);
-  mlir::Value scalar(SourceLoc loc, const Term &term, mlir::Type element);
-  mlir::LogicalResult checkComputed(SourceLoc loc, llvm::ArrayRef<Term> terms);
-  mlir::FailureOr<mlir::Type> operandType(SourceLoc loc, ScalarFn fn, Spelling what, llvm::ArrayRef<Term> args);
-  mlir::FailureOr<mlir::Type> unify(SourceLoc loc, Spelling what, llvm::ArrayRef<Term> args, bool allowBoolean);
-  std::optional<TermOr> fold(SourceLoc loc, ScalarFn fn, llvm::ArrayRef<Term> args);
-  mlir::Value emitMap(SourceLoc loc, ScalarFn fn, llvm::ArrayRef<Term> args, llvm::ArrayRef<mlir::Value> operands,
+  unsigned physicalAxis(const ArrayTerm &term, unsigned axis) const;
+  mlir::Value toElement(SourceLoc loc, const ArrayTerm &term, mlir::Type element);
+  mlir::Value scalar(SourceLoc loc, const ArrayTerm &term, mlir::Type element);
+  mlir::LogicalResult checkComputed(SourceLoc loc, llvm::ArrayRef<ArrayTerm> terms);
+  mlir::FailureOr<mlir::Type> operandType(SourceLoc loc, ScalarFn fn, Spelling what, llvm::ArrayRef<ArrayTerm> args);
+  mlir::FailureOr<mlir::Type> unify(SourceLoc loc, Spelling what, llvm::ArrayRef<ArrayTerm> args, bool allowBoolean);
+  std::optional<TermOr> fold(SourceLoc loc, ScalarFn fn, llvm::ArrayRef<ArrayTerm> args);
+  mlir::Value emitMap(SourceLoc loc, ScalarFn fn, llvm::ArrayRef<ArrayTerm> args, llvm::ArrayRef<mlir::Value> operands,
                       const Layout &layout);
-  Term fromLayout(mlir::Value array, const Layout &layout) const;
-  void warnOfQuotient(SourceLoc loc, const Term &dividend, llvm::StringRef divisor);
-  void shapeMismatch(SourceLoc loc, const Term &a, const Term &b, Spelling what);
-  void frameMismatch(SourceLoc loc, const Term &a, const Term &b, Spelling what);
-  mlir::LogicalResult checkInner(SourceLoc loc, Spelling what, const Term &a, const Term &b);
-  mlir::Type roundingType(const Term &a, const Term &b) const;
-  TermOr castUnsigned(SourceLoc loc, mlir::Type type, const Term &term);
-  mlir::FailureOr<Layout> subscriptLayout(SourceLoc loc, const Term &term,
-                                          llvm::ArrayRef<std::optional<Term>> subscripts);
-  mlir::LocationAttr writtenAs(const Term &subscript) const;
-  mlir::LogicalResult checkSubscript(SourceLoc loc, const Term &subscript, const Axis &axis);
+  ArrayTerm fromLayout(mlir::Value array, const Layout &layout) const;
+  void warnOfQuotient(SourceLoc loc, const ArrayTerm &dividend, llvm::StringRef divisor);
+  void shapeMismatch(SourceLoc loc, const ArrayTerm &a, const ArrayTerm &b, Spelling what);
+  void frameMismatch(SourceLoc loc, const ArrayTerm &a, const ArrayTerm &b, Spelling what);
+  mlir::LogicalResult checkInner(SourceLoc loc, Spelling what, const ArrayTerm &a, const ArrayTerm &b);
+  mlir::Type roundingType(const ArrayTerm &a, const ArrayTerm &b) const;
+  TermOr castUnsigned(SourceLoc loc, mlir::Type type, const ArrayTerm &term);
+  mlir::FailureOr<Layout> subscriptLayout(SourceLoc loc, const ArrayTerm &term,
+                                          llvm::ArrayRef<std::optional<ArrayTerm>> subscripts);
+  mlir::LocationAttr writtenAs(const ArrayTerm &subscript) const;
+  mlir::LogicalResult checkSubscript(SourceLoc loc, const ArrayTerm &subscript, const Axis &axis);
 
   const Reporter &reporter;
   mlir::OpBuilder &builder;

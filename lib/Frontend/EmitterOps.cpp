@@ -14,16 +14,14 @@ using namespace moa::frontend;
 // Broadcast, mask and cast
 //===----------------------------------------------------------------------===//
 
-TermOr Emitter::materialise(SourceLoc loc, const Term &term, ArrayRef<unsigned> frame, bool widen) {
+TermOr OperatorEmitter::materialise(SourceLoc loc, const ArrayTerm &term, ArrayRef<unsigned> frame, bool widen) {
   Layout layout;
   layout.frame.assign(frame.begin(), frame.end());
   layout.cell = term.cell;
   for (auto [k, axis] : llvm::enumerate(layout.cell)) {
-    if (!axis.extent) {
-      reporter.error(loc) << "the extent of axis " << k << " of " << shapeText(term.cell)
-                          << " is not determined; write it, as in '[i < N]'";
-      return failure();
-    }
+    if (!axis.extent)
+      return reporter.error(loc) << "the extent of axis " << k << " of " << shapeText(term.cell)
+                                 << " is not determined; write it, as in '[i < N]'";
     axis.isVirtual = false;
   }
   Type element = term.elementType();
@@ -31,8 +29,8 @@ TermOr Emitter::materialise(SourceLoc loc, const Term &term, ArrayRef<unsigned> 
     element = computeType;
   else if (term.isInteger() && (widen || !element))
     element = builder.getIndexType();
-  Term result = term;
-  result.kind = Term::Array;
+  ArrayTerm result = term;
+  result.kind = ArrayTerm::Array;
   result.array = toElement(loc, term, element);
   if (term.frame != layout.frame || term.hasVirtualAxes()) {
     Value operand = result.array;
@@ -44,16 +42,14 @@ TermOr Emitter::materialise(SourceLoc loc, const Term &term, ArrayRef<unsigned> 
   return result;
 }
 
-TermOr Emitter::mask(SourceLoc loc, const Term &predicate, const Term &term) {
+TermOr OperatorEmitter::mask(SourceLoc loc, const ArrayTerm &predicate, const ArrayTerm &term) {
   auto layout = merge(loc, {predicate, term}, "mask");
   if (failed(layout))
     return failure();
-  if (!predicate.isBoolean()) {
-    reporter.error(loc) << "'mask' expects a predicate of type bool first, but got " << elementText(predicate);
-    return failure();
-  }
+  if (!predicate.isBoolean())
+    return reporter.error(loc) << "'mask' expects a predicate of type bool first, but got " << elementText(predicate);
   // Give the masked array every axis of the predicate.
-  Term input = term;
+  ArrayTerm input = term;
   bool covers = term.isArray() && term.frame == layout->frame && term.rank() == layout->cell.size();
   for (unsigned k = 0; covers && k < term.rank(); ++k)
     covers = term.cell[k].isVirtual == layout->cell[k].isVirtual;
@@ -63,7 +59,7 @@ TermOr Emitter::mask(SourceLoc loc, const Term &predicate, const Term &term) {
     input = fromLayout(emitMap(loc, ScalarFn::id, {term}, {operand}, *layout), *layout);
     input.selectsFrom(term);
   }
-  Term result = input;
+  ArrayTerm result = input;
   result.array = create<MaskOp>(loc, input.array.getType(), predicate.array, input.array,
                                 builder.getDenseI64ArrayAttr(placement(predicate, *layout)));
   result.cell = layout->cell;
@@ -78,47 +74,46 @@ static LogicalResult checkFits(SourceLoc loc, int64_t value, Type type, const Re
   return reporter.error(loc) << value << " does not fit in " << getTypeText(type);
 }
 
-TermOr Emitter::lowBits(SourceLoc loc, const Term &term, Type type) {
+TermOr OperatorEmitter::lowBits(SourceLoc loc, const ArrayTerm &term, Type type) {
   int64_t mask = (int64_t(1) << type.getIntOrFloatBitWidth()) - 1;
-  return map(loc, ScalarFn::and_, "&", {term, Term::ofSymbolic(SymExpr(mask))});
+  return map(loc, ScalarFn::and_, "&", {term, ArrayTerm::ofSymbolic(SymExpr(mask))});
 }
 
 /// Casts to an unsigned type. Integers wrap; floats are truncated and clamped to the range of the
 /// type. The result is an ordinary integer.
-TermOr Emitter::castUnsigned(SourceLoc loc, Type type, const Term &term) {
-  if (term.kind == Term::Symbolic && term.symbolic.getConstant())
+TermOr OperatorEmitter::castUnsigned(SourceLoc loc, Type type, const ArrayTerm &term) {
+  if (term.kind == ArrayTerm::Symbolic && term.symbolic.getConstant())
     return failed(checkFits(loc, *term.symbolic.getConstant(), type, reporter)) ? TermOr(failure()) : TermOr(term);
   if (term.isInteger())
     return lowBits(loc, term, type);
   if (term.isBoolean())
-    return map(loc, ScalarFn::select, "select", {term, Term::ofSymbolic(SymExpr(1)), Term::ofSymbolic(SymExpr(0))});
+    return map(loc, ScalarFn::select, "select",
+               {term, ArrayTerm::ofSymbolic(SymExpr(1)), ArrayTerm::ofSymbolic(SymExpr(0))});
   auto whole = cast(loc, builder.getIndexType(), term);
   if (failed(whole))
     return failure();
   int64_t most = (int64_t(1) << type.getIntOrFloatBitWidth()) - 1;
-  auto bounded = map(loc, ScalarFn::max, "max", {*whole, Term::ofSymbolic(SymExpr(0))});
+  auto bounded = map(loc, ScalarFn::max, "max", {*whole, ArrayTerm::ofSymbolic(SymExpr(0))});
   if (failed(bounded))
     return failure();
-  return map(loc, ScalarFn::min, "min", {*bounded, Term::ofSymbolic(SymExpr(most))});
+  return map(loc, ScalarFn::min, "min", {*bounded, ArrayTerm::ofSymbolic(SymExpr(most))});
 }
 
-TermOr Emitter::cast(SourceLoc loc, Type type, const Term &term) {
+TermOr OperatorEmitter::cast(SourceLoc loc, Type type, const ArrayTerm &term) {
   if (type.isUnsignedInteger())
     return castUnsigned(loc, type, term);
-  if (type.isInteger(1) && !term.isBoolean()) {
-    reporter.error(loc) << "a bool is made by a comparison, as in 'x != 0'";
-    return failure();
-  }
-  Term result = term;
+  if (type.isInteger(1) && !term.isBoolean())
+    return reporter.error(loc) << "a bool is made by a comparison, as in 'x != 0'";
+  ArrayTerm result = term;
   result.source = Type();
   result.cast = isa<FloatType>(type) ? type : Type();
   if (term.isArray() && term.elementType() == type)
     return result;
-  auto constantValue = term.kind == Term::Symbolic ? term.symbolic.getConstant() : std::nullopt;
-  bool isDirect = (term.kind == Term::Literal && isa<FloatType>(type)) || constantValue;
+  auto constantValue = term.kind == ArrayTerm::Symbolic ? term.symbolic.getConstant() : std::nullopt;
+  bool isDirect = (term.kind == ArrayTerm::Literal && isa<FloatType>(type)) || constantValue;
   if (constantValue && failed(checkFits(loc, *constantValue, type, reporter)))
     return failure();
-  result.kind = Term::Array;
+  result.kind = ArrayTerm::Array;
   if (isDirect) {
     result.array = scalar(loc, term, type);
     return result;
@@ -134,14 +129,14 @@ TermOr Emitter::cast(SourceLoc loc, Type type, const Term &term) {
 // Reduction and inner product
 //===----------------------------------------------------------------------===//
 
-Type Emitter::reducedType(const Term &term) const {
+Type OperatorEmitter::reducedType(const ArrayTerm &term) const {
   if (term.isBoolean())
     return IntegerType::get(reporter.getContext(), 1);
   return term.isFloat() ? computeType : Type(IndexType::get(reporter.getContext()));
 }
 
-TermOr Emitter::reduce(SourceLoc loc, Monoid monoid, Spelling what, const Term &term, unsigned axis,
-                       MonoidOp function) {
+TermOr OperatorEmitter::reduce(SourceLoc loc, Monoid monoid, Spelling what, const ArrayTerm &term, unsigned axis,
+                               MonoidOp function) {
   bool isLogic = monoid == Monoid::and_ || monoid == Monoid::or_;
   if (monoid != Monoid::user && term.isBoolean() != isLogic) {
     auto error = reporter.error(loc) << "'" << what << "' reduces " << (isLogic ? "bool" : "numbers") << ", but got "
@@ -159,7 +154,7 @@ TermOr Emitter::reduce(SourceLoc loc, Monoid monoid, Spelling what, const Term &
   SmallVector<StringAttr> shape(type.getShape());
   shape.erase(shape.begin() + physical);
   auto resultType = ArrayType::get(reporter.getContext(), shape, type.getElementType());
-  Term result = *full;
+  ArrayTerm result = *full;
   result.source = result.cast = Type();
   result.cell.erase(result.cell.begin() + axis);
   result.array = create<ReduceOp>(loc, resultType, monoid, full->array, physical,
@@ -171,7 +166,7 @@ TermOr Emitter::reduce(SourceLoc loc, Monoid monoid, Spelling what, const Term &
 /// is the type of the user's cast, else that of the other operand if this is an input or selects
 /// from one, else the join of the float types of the arrays read. Types of 32 bits or more round
 /// nothing.
-Type Emitter::roundingType(const Term &a, const Term &b) const {
+Type OperatorEmitter::roundingType(const ArrayTerm &a, const ArrayTerm &b) const {
   MLIRContext *context = reporter.getContext();
   FloatSet set = 0;
   bool isExact = false;
@@ -196,8 +191,8 @@ static SmallVector<StringAttr> innerShape(ArrayType a, ArrayType b, unsigned fra
   return shape;
 }
 
-LogicalResult Emitter::checkInner(SourceLoc loc, Spelling what, const Term &a, const Term &b) {
-  for (const Term *term : {&a, &b})
+LogicalResult OperatorEmitter::checkInner(SourceLoc loc, Spelling what, const ArrayTerm &a, const ArrayTerm &b) {
+  for (const ArrayTerm *term : {&a, &b})
     if (term->rank() == 0)
       return reporter.error(term->loc) << "'" << what << "' contracts an axis, but this is a scalar";
   const Axis &left = a.cell.back(), &right = b.cell.front();
@@ -212,7 +207,8 @@ LogicalResult Emitter::checkInner(SourceLoc loc, Spelling what, const Term &a, c
   return error;
 }
 
-TermOr Emitter::inner(SourceLoc loc, Monoid monoid, ScalarFn fn, Spelling what, const Term &a, const Term &b) {
+TermOr OperatorEmitter::inner(SourceLoc loc, Monoid monoid, ScalarFn fn, Spelling what, const ArrayTerm &a,
+                              const ArrayTerm &b) {
   if (failed(checkInner(loc, what, a, b)))
     return failure();
   bool isLogic = monoid == Monoid::and_ || monoid == Monoid::or_;
@@ -221,15 +217,10 @@ TermOr Emitter::inner(SourceLoc loc, Monoid monoid, ScalarFn fn, Spelling what, 
     return failure();
   bool isBits = fn >= ScalarFn::and_ && fn <= ScalarFn::shr;
   bool applies = isLogic ? fn == ScalarFn::and_ || fn == ScalarFn::or_ : !isBits || !isa<FloatType>(*type);
-  if (isLogic != type->isInteger(1) || !applies) {
-    reporter.error(loc) << "'" << what << "' does not apply to " << elementText(a) << " and " << elementText(b);
-    return failure();
-  }
-  SmallVector<unsigned, 4> frame(a.frame);
-  for (unsigned axis : b.frame)
-    if (!llvm::is_contained(frame, axis))
-      frame.push_back(axis);
-  llvm::sort(frame);
+  if (isLogic != type->isInteger(1) || !applies)
+    return reporter.error(loc) << "'" << what << "' does not apply to " << elementText(a) << " and " << elementText(b);
+  FrameAxes frame = a.frame;
+  joinFrames(frame, b.frame);
   // An operand without frame axes is shared. One with some of them is broadcast.
   bool aFramed = !a.frame.empty(), bFramed = !b.frame.empty();
   auto left = materialise(loc, a, aFramed ? ArrayRef(frame) : ArrayRef<unsigned>(), false);
@@ -243,7 +234,7 @@ TermOr Emitter::inner(SourceLoc loc, Monoid monoid, ScalarFn fn, Spelling what, 
   auto shape = innerShape(llvm::cast<ArrayType>(x.getType()), llvm::cast<ArrayType>(y.getType()), frame.size(), aFramed,
                           bFramed);
   auto resultType = ArrayType::get(reporter.getContext(), shape, *type);
-  Term result;
+  ArrayTerm result;
   result.array = create<InnerOp>(loc, resultType, monoid, fn, x, y, frame.size(), aFramed, bFramed,
                                  rounding ? TypeAttr::get(rounding) : TypeAttr());
   result.frame = frame;
@@ -257,10 +248,10 @@ TermOr Emitter::inner(SourceLoc loc, Monoid monoid, ScalarFn fn, Spelling what, 
 // Indexing
 //===----------------------------------------------------------------------===//
 
-LogicalResult Emitter::checkSubscript(SourceLoc loc, const Term &subscript, const Axis &axis) {
+LogicalResult OperatorEmitter::checkSubscript(SourceLoc loc, const ArrayTerm &subscript, const Axis &axis) {
   if (!subscript.isInteger())
     return reporter.error(subscript.loc) << "a subscript is an integer, but this is " << elementText(subscript);
-  if (subscript.kind != Term::Symbolic)
+  if (subscript.kind != ArrayTerm::Symbolic)
     return success();
   auto value = subscript.symbolic.getConstant();
   auto past = axis.extent ? (subscript.symbolic - *axis.extent).getConstant() : std::nullopt;
@@ -275,8 +266,8 @@ LogicalResult Emitter::checkSubscript(SourceLoc loc, const Term &subscript, cons
   return error;
 }
 
-FailureOr<Emitter::Layout> Emitter::subscriptLayout(SourceLoc loc, const Term &term,
-                                                    ArrayRef<std::optional<Term>> subscripts) {
+FailureOr<OperatorEmitter::Layout> OperatorEmitter::subscriptLayout(SourceLoc loc, const ArrayTerm &term,
+                                                                    ArrayRef<std::optional<ArrayTerm>> subscripts) {
   if (subscripts.size() > term.rank()) {
     auto error = reporter.error(loc);
     if (term.rank() == 0)
@@ -286,7 +277,7 @@ FailureOr<Emitter::Layout> Emitter::subscriptLayout(SourceLoc loc, const Term &t
             << (term.rank() == 1 ? " subscript" : " subscripts") << ", but got " << subscripts.size();
     return failure();
   }
-  std::vector<Term> used;
+  std::vector<ArrayTerm> used;
   for (auto [k, subscript] : llvm::enumerate(subscripts))
     if (subscript) {
       if (failed(checkSubscript(loc, *subscript, term.cell[k])))
@@ -297,11 +288,9 @@ FailureOr<Emitter::Layout> Emitter::subscriptLayout(SourceLoc loc, const Term &t
   if (failed(layout))
     return failure();
   for (Axis &axis : layout->cell) {
-    if (!axis.extent) {
-      reporter.error(loc) << "the extent of a subscript is not determined; write it, as in "
-                             "'[i < N]'";
-      return failure();
-    }
+    if (!axis.extent)
+      return reporter.error(loc) << "the extent of a subscript is not determined; write it, as in "
+                                    "'[i < N]'";
     axis.isVirtual = false;
   }
   return layout;
@@ -333,7 +322,7 @@ static std::string onOneLine(StringRef written, SourceLoc start) {
   return text;
 }
 
-void Emitter::noteText(const Term &term, const Expr &expr) const {
+void OperatorEmitter::noteText(const ArrayTerm &term, const Expr &expr) const {
   Operation *op = term.isArray() ? term.array.getDefiningOp() : nullptr;
   std::string text = onOneLine(expr.text, expr.start);
   if (!text.empty() && isa_and_nonnull<ReduceOp, InnerOp>(op) && isa<FileLineColLoc>(op->getLoc()))
@@ -342,7 +331,7 @@ void Emitter::noteText(const Term &term, const Expr &expr) const {
 
 /// Returns the source text and location of a subscript. For the prelude, this is the location of
 /// the call.
-LocationAttr Emitter::writtenAs(const Term &subscript) const {
+LocationAttr OperatorEmitter::writtenAs(const ArrayTerm &subscript) const {
   std::string text = onOneLine(subscript.text, subscript.start);
   SourceLoc place = subscript.text.empty() ? subscript.loc : subscript.start;
   LocationAttr written = makeSourceIndex(reporter.getContext(), text, reporter.location(place));
@@ -353,7 +342,7 @@ LocationAttr Emitter::writtenAs(const Term &subscript) const {
   return reachedFrom(written, makeSourceIndex(reporter.getContext(), "", *call));
 }
 
-TermOr Emitter::index(SourceLoc loc, const Term &given, ArrayRef<std::optional<Term>> subscripts) {
+TermOr OperatorEmitter::index(SourceLoc loc, const ArrayTerm &given, ArrayRef<std::optional<ArrayTerm>> subscripts) {
   auto layout = subscriptLayout(loc, given, subscripts);
   if (failed(layout))
     return failure();
@@ -364,10 +353,7 @@ TermOr Emitter::index(SourceLoc loc, const Term &given, ArrayRef<std::optional<T
   bool isFixed = layout->frame.empty() && layout->cell.empty();
   Selection selection{builder};
   if (!isFixed) {
-    for (unsigned axis : term->frame)
-      if (!llvm::is_contained(layout->frame, axis))
-        layout->frame.push_back(axis);
-    llvm::sort(layout->frame);
+    joinFrames(layout->frame, term->frame);
     for (auto [k, axis] : llvm::enumerate(term->frame)) {
       auto position = frameIndex(loc, axis);
       selection.add(position->array, k, placement(*position, *layout));
@@ -391,7 +377,7 @@ TermOr Emitter::index(SourceLoc loc, const Term &given, ArrayRef<std::optional<T
     names.push_back(frames[axis].name);
   Operation *op = array.getDefiningOp();
   op->setLoc(withSubscripts(op->getLoc(), selection.written, names));
-  Term result = fromLayout(array, full);
+  ArrayTerm result = fromLayout(array, full);
   result.selectsFrom(*term);
   return result;
 }
@@ -400,8 +386,8 @@ TermOr Emitter::index(SourceLoc loc, const Term &given, ArrayRef<std::optional<T
 // Structure
 //===----------------------------------------------------------------------===//
 
-TermOr Emitter::transpose(SourceLoc loc, const Term &term, ArrayRef<int64_t> perm) {
-  Term result = term;
+TermOr OperatorEmitter::transpose(SourceLoc loc, const ArrayTerm &term, ArrayRef<int64_t> perm) {
+  ArrayTerm result = term;
   for (unsigned k = 0; k < perm.size(); ++k)
     result.cell[k] = term.cell[perm[k]];
   if (!term.isArray())
@@ -420,8 +406,9 @@ TermOr Emitter::transpose(SourceLoc loc, const Term &term, ArrayRef<int64_t> per
   return result;
 }
 
-TermOr Emitter::slice(SourceLoc loc, const Term &term, unsigned axis, const SymExpr &start, const SymExpr &count) {
-  Term result = term;
+TermOr OperatorEmitter::slice(SourceLoc loc, const ArrayTerm &term, unsigned axis, const SymExpr &start,
+                              const SymExpr &count) {
+  ArrayTerm result = term;
   result.cell[axis].extent = count;
   if (term.cell[axis].isVirtual)
     return result;
@@ -434,28 +421,26 @@ TermOr Emitter::slice(SourceLoc loc, const Term &term, unsigned axis, const SymE
   return result;
 }
 
-TermOr Emitter::reverse(SourceLoc loc, const Term &term, unsigned axis) {
-  Term result = term;
+TermOr OperatorEmitter::reverse(SourceLoc loc, const ArrayTerm &term, unsigned axis) {
+  ArrayTerm result = term;
   if (!term.cell[axis].isVirtual)
     result.array = create<ReverseOp>(loc, term.array.getType(), term.array, physicalAxis(term, axis));
   return result;
 }
 
-TermOr Emitter::rotate(SourceLoc loc, const Term &term, const SymExpr &by, unsigned axis) {
-  Term result = term;
+TermOr OperatorEmitter::rotate(SourceLoc loc, const ArrayTerm &term, const SymExpr &by, unsigned axis) {
+  ArrayTerm result = term;
   if (!term.cell[axis].isVirtual)
     result.array = create<RotateOp>(loc, term.array.getType(), term.array,
                                     StringAttr::get(reporter.getContext(), by.str()), physicalAxis(term, axis));
   return result;
 }
 
-TermOr Emitter::cat(SourceLoc loc, const Term &a, const Term &b, unsigned axis) {
-  if (a.rank() != b.rank()) {
-    reporter.error(loc) << "'cat' joins arrays of equal rank, but these have shapes " << shapeText(a.cell) << " and "
-                        << shapeText(b.cell);
-    return failure();
-  }
-  std::vector<Term> parts = {a, b};
+TermOr OperatorEmitter::cat(SourceLoc loc, const ArrayTerm &a, const ArrayTerm &b, unsigned axis) {
+  if (a.rank() != b.rank())
+    return reporter.error(loc) << "'cat' joins arrays of equal rank, but these have shapes " << shapeText(a.cell)
+                               << " and " << shapeText(b.cell);
+  std::vector<ArrayTerm> parts = {a, b};
   for (unsigned k = 0; k < a.rank(); ++k) {
     auto &left = parts[0].cell[k].extent, &right = parts[1].cell[k].extent;
     if (k == axis)
@@ -478,13 +463,10 @@ TermOr Emitter::cat(SourceLoc loc, const Term &a, const Term &b, unsigned axis) 
     return failure();
   if (a.isArray() && b.isArray() && a.elementType() == b.elementType())
     type = a.elementType();
-  SmallVector<unsigned, 4> frame(a.frame);
-  for (unsigned position : b.frame)
-    if (!llvm::is_contained(frame, position))
-      frame.push_back(position);
-  llvm::sort(frame);
+  FrameAxes frame = a.frame;
+  joinFrames(frame, b.frame);
   SmallVector<Value> arrays;
-  for (Term &part : parts) {
+  for (ArrayTerm &part : parts) {
     auto whole = materialise(loc, part, frame, /*widen=*/false);
     if (failed(whole))
       return failure();
@@ -493,13 +475,11 @@ TermOr Emitter::cat(SourceLoc loc, const Term &a, const Term &b, unsigned axis) 
   }
   std::string why;
   auto sum = combineSymbolic(ScalarFn::add, *parts[0].cell[axis].extent, *parts[1].cell[axis].extent, why);
-  if (!sum) {
-    reporter.error(loc) << "the extent of 'cat' has no value: " << why;
-    return failure();
-  }
+  if (!sum)
+    return reporter.error(loc) << "the extent of 'cat' has no value: " << why;
   Layout layout{frame, parts[0].cell};
   layout.cell[axis] = Axis::of(*sum);
-  Term result =
+  ArrayTerm result =
       fromLayout(create<CatOp>(loc, typeOf(layout, *type), arrays[0], arrays[1], physicalAxis(parts[0], axis)), layout);
   if (a.source == b.source && a.cast == b.cast)
     result.selectsFrom(a);
@@ -519,7 +499,7 @@ static std::optional<SymExpr> product(ArrayRef<SymExpr> extents) {
   return result;
 }
 
-TermOr Emitter::reshape(SourceLoc loc, const Term &given, ArrayRef<SymExpr> shape) {
+TermOr OperatorEmitter::reshape(SourceLoc loc, const ArrayTerm &given, ArrayRef<SymExpr> shape) {
   auto term = materialise(loc, given, given.frame, /*widen=*/false);
   if (failed(term))
     return failure();
@@ -538,7 +518,7 @@ TermOr Emitter::reshape(SourceLoc loc, const Term &given, ArrayRef<SymExpr> shap
   for (const SymExpr &extent : shape)
     layout.cell.push_back(Axis::of(extent));
   Value array = create<ReshapeOp>(loc, typeOf(layout, term->elementType()), term->array);
-  Term result = fromLayout(array, layout);
+  ArrayTerm result = fromLayout(array, layout);
   result.selectsFrom(*term);
   return result;
 }

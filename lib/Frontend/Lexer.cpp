@@ -260,17 +260,17 @@ static StringRef ownSpelling(StringRef sign) {
 }
 
 /// Returns the remedy for `x.T`, `x.sum()` and `x.shape` of other languages.
-static std::string hintBehindPoint(StringRef rest) {
+static std::string memberHint(StringRef rest) {
   StringRef name = rest.take_while([](char c) { return llvm::isAlnum(c) || c == '_'; });
   if (name.empty() || llvm::isDigit(name[0]))
     return "an inner product is one token such as '+.*'";
   if (name == "T" || name == "mT")
     return "a transposition is 'transpose(x)'";
   if (name == "shape" || name == "size")
-    return "extents are the symbols that the header names them by";
+    return "use the symbol that the header declares for the extent";
   if (rest.drop_front(name.size()).starts_with("("))
     return "write a function before its arguments, as in '" + shorten(name, 40) + "(x)'";
-  return "an inner product is one token such as '+.*', and nothing has parts with names";
+  return "an inner product is one token such as '+.*', and values have no members";
 }
 
 LogicalResult Lexer::lexPunctuation() {
@@ -292,7 +292,7 @@ LogicalResult Lexer::lexPunctuation() {
   StringRef bad = text.substr(pos, length);
   auto error = reporter.error(here);
   if (bad == ".")
-    return error << "unexpected '.'; " << hintBehindPoint(text.drop_front(pos + 1));
+    return error << "unexpected '.'; " << memberHint(text.drop_front(pos + 1));
   if (bad == "?")
     return error << "unexpected '?'; a choice is 'select(p, x, y)'";
   if (bad == "#")

@@ -10,7 +10,6 @@
 #include "lib/Frontend/ForeignNames.h"
 #include "lib/Support/Shorten.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/SaveAndRestore.h"

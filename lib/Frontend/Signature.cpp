@@ -267,8 +267,7 @@ FailureOr<Type> SignatureBuilder::lookupType(const TypeName &name) {
   std::vector<std::string> parameters;
   for (const auto &entry : result.types)
     parameters.push_back(entry.first);
-  reporter.error(name.loc) << "unknown element type '" << name.name << "'" << getTypeHint(name.name, parameters);
-  return failure();
+  return reporter.error(name.loc) << "unknown element type '" << name.name << "'" << getTypeHint(name.name, parameters);
 }
 
 FailureOr<Signature::Array> SignatureBuilder::resolveArray(const ArrayDecl &decl) {
@@ -281,10 +280,8 @@ FailureOr<Signature::Array> SignatureBuilder::resolveArray(const ArrayDecl &decl
     auto extent = evaluateSymbolic(*expr, result.symbols, reporter);
     if (failed(extent))
       return failure();
-    if (auto value = extent->getConstant(); value && *value < 0) {
-      reporter.error(expr->loc) << "an extent cannot be negative, but this is " << *value;
-      return failure();
-    }
+    if (auto value = extent->getConstant(); value && *value < 0)
+      return reporter.error(expr->loc) << "an extent cannot be negative, but this is " << *value;
     array.shape.push_back(*extent);
   }
   if (failed(resolveRange(decl, array)) || failed(resolveTolerance(decl, array)))

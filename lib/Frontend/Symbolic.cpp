@@ -123,7 +123,7 @@ std::optional<double> frontend::combineReals(ScalarFn fn, double a, double b) {
 
 std::string frontend::realText(double value) { return "the real number " + formatNumber(value); }
 
-static LogicalResult notSymbolic(const Expr &expr, const Reporter &reporter) {
+static InFlightDiagnostic notSymbolic(const Expr &expr, const Reporter &reporter) {
   return reporter.error(expr.loc) << "expected an integer expression over the "
                                      "symbols: + - * / % of names and integers";
 }
@@ -137,17 +137,13 @@ FailureOr<SymExpr> frontend::evaluateSymbolic(const Expr &expr, const SymbolTabl
       return symbol->second;
     auto real = symbols.reals.find(expr.name);
     if (real == symbols.reals.end())
-      (void)notSymbolic(expr, reporter);
-    else
-      reporter.error(expr.loc) << "'" << expr.name << "' is " << realText(real->second)
-                               << ", but sizes are integers; declare it as one, as in '" << expr.name << " = 64'";
-    return failure();
+      return notSymbolic(expr, reporter);
+    return reporter.error(expr.loc) << "'" << expr.name << "' is " << realText(real->second)
+                                    << ", but sizes are integers; declare it as one, as in '" << expr.name << " = 64'";
   }
   bool isUnary = expr.kind == ExprKind::Unary && expr.fn == ScalarFn::neg;
-  if ((!isUnary && expr.kind != ExprKind::Binary) || expr.ranks) {
-    (void)notSymbolic(expr, reporter);
-    return failure();
-  }
+  if ((!isUnary && expr.kind != ExprKind::Binary) || expr.ranks)
+    return notSymbolic(expr, reporter);
   auto a = evaluateSymbolic(expr.arg(0), symbols, reporter);
   if (failed(a))
     return failure();
@@ -158,10 +154,8 @@ FailureOr<SymExpr> frontend::evaluateSymbolic(const Expr &expr, const SymbolTabl
   if (auto result = combineSymbolic(expr.fn, *a, *b, why))
     return *result;
   if (why.empty())
-    (void)notSymbolic(expr, reporter);
-  else
-    reporter.error(expr.loc) << why;
-  return failure();
+    return notSymbolic(expr, reporter);
+  return reporter.error(expr.loc) << why;
 }
 
 static bool isReal(const Expr &expr, const frontend::SymbolTable &symbols) {

@@ -10,7 +10,6 @@
 #include "lib/Conversion/DNFToONF/Derivation.h"
 #include "lib/Conversion/DNFToONF/Distance.h"
 #include "lib/Conversion/DNFToONF/IndexBounds.h"
-#include "lib/Conversion/DNFToONF/LinearForm.h"
 #include "lib/Conversion/DNFToONF/Observer.h"
 #include "lib/Support/Shorten.h"
 #include <cmath>
@@ -93,12 +92,11 @@ bool Derivation::findRange(Association &a, const IndexExtents &rows) {
     bool isFirst;
   };
   Expr j = exprs.index(a.j);
-  auto both = [&](Expr x, Expr y) { return x ? exprs.op("arith.andi", {x, y}, y->type) : y; };
-  auto meet = [&](Expr x, Expr y) { return exprs.op(a.isFirst ? "arith.maxsi" : "arith.minsi", {x, y}, y->type); };
+  auto meet = [&](Expr x, Expr y) { return exprs.op(a.isFirst ? "arith.maxsi" : "arith.minsi", {x, y}); };
   SmallVector<Other> others;
   for (Expr part : conjunctsOf(a.present)) {
     if (!part->dependsOn(a.j)) {
-      a.ofRow = both(a.ofRow, part);
+      a.ofRow = exprs.both(a.ofRow, part);
       continue;
     }
     Expr last = lastOf(exprs, part, j), first = last ? nullptr : firstOf(exprs, part, j), bound = last ? last : first;
@@ -123,14 +121,14 @@ bool Derivation::findRange(Association &a, const IndexExtents &rows) {
     if (isMet)
       a.bound = meet(a.bound, other.bound);
     else
-      a.range = both(a.range, other.part);
+      a.range = exprs.both(a.range, other.part);
   }
   return !a.bound || *growthWith(a.bound, a.row) <= kMostGrowth;
 }
 
 /// Remarks that rows do not share a sum of products, and why.
 void Derivation::remarkOnRows(const Association &a, int64_t row, const Twine &why) {
-  if (quiet || !remarked.insert(a.sum).second)
+  if (isTrial || !remarked.insert(a.sum).second)
     return;
   auto [place, name] = placeAndName(a.sum);
   emitRemark(place) << "'" << name << "' is summed over '" << a.sum->extent << "' for each '" << exprs.indexName(row)
@@ -182,11 +180,9 @@ static bool hasInnerSum(FoldRules &rules, Expr e, int64_t j) {
 /// Returns whether a value reads a maximum, or another reduction of the row that is no sum. Such a
 /// value must not be multiplied out: x − max x is exact if x is.
 static bool readsExtreme(Expr e, int64_t j) {
-  bool found = false;
-  walk(e, [&](Expr node) {
-    found |= node->kind == ExprKind::Reduce && node->monoid != Monoid::add && !node->dependsOn(j);
+  return anyNode(e, [&](Expr node) {
+    return node->kind == ExprKind::Reduce && node->monoid != Monoid::add && !node->dependsOn(j);
   });
-  return found;
 }
 
 /// Multiplies out (Σ ± aₖ)·b = Σ ± aₖ·b for factors that add up sums of products. Addends without
@@ -237,12 +233,8 @@ bool Derivation::takeApart(SharedTerm &term, const Association &a, std::optional
     term.factor = *number;
     term.axis = exprs.freshIndex(exprs.boundName(term.inner));
     Expr innerBody = exprs.open(term.inner, term.axis).first;
-    auto part = [&](bool dependent) {
-      return rules.rebuildProduct(
-          innerBody, [&](unsigned, Expr base) { return base->dependsOn(j) == dependent ? base : nullptr; });
-    };
-    term.right = part(true);
-    term.left = part(false);
+    term.right = rules.factorsOn(innerBody, j);
+    term.left = rules.factorsOn(innerBody, j, /*depend=*/false);
     if (!term.right || !term.left)
       return false;
   }
@@ -266,20 +258,16 @@ bool Derivation::takeApart(SharedTerm &term, const Association &a, std::optional
 
 /// Moves the factors of a term that do not depend on j to `scale`.
 void Derivation::takeScaleOut(SharedTerm &term, int64_t j) {
-  auto part = [&](bool isScale) {
-    return rules.rebuildProduct(term.term,
-                                [&](unsigned, Expr base) { return base->dependsOn(j) != isScale ? base : nullptr; });
-  };
-  term.scale = part(true);
+  term.scale = rules.factorsOn(term.term, j, /*depend=*/false);
   if (term.scale)
-    term.term = part(false);
+    term.term = rules.factorsOn(term.term, j);
   if (!term.term)
     term.term = exprs.floatConstant(1, term.body->type);
 }
 
 /// Returns whether a factor of a term depends on both j and the row, so that rows cannot share the
 /// sum.
-static bool knowsRow(FoldRules &rules, const Expr term, int64_t j, int64_t row) {
+static bool mixesRow(FoldRules &rules, const Expr term, int64_t j, int64_t row) {
   return llvm::any_of(rules.factors(term), [&](const FoldRules::Factor &factor) {
     return factor.base->dependsOn(j) && factor.base->dependsOn(row);
   });
@@ -313,7 +301,7 @@ std::optional<Derivation::Association> Derivation::findAssociation(Expr t, const
       for (auto &[id, extent] : rows) {
         if (!term.left->dependsOn(id) || term.right->dependsOn(id))
           continue;
-        isApart |= !knowsRow(rules, term.term, j, id);
+        isApart |= !mixesRow(rules, term.term, j, id);
         // Remark only on weights of indices and elements, which the user may be able to split.
         auto blocking = llvm::find_if(factors, [&, n = n, id = id](const FoldRules::Factor &other) {
           return other.base != factors[n].base && other.base->dependsOn(j) && other.base->dependsOn(id) &&
@@ -333,7 +321,7 @@ std::optional<Derivation::Association> Derivation::findAssociation(Expr t, const
   SmallVector<int64_t> shared;
   for (auto &[id, extent] : rows)
     if (t->dependsOn(id) &&
-        llvm::none_of(found.terms, [&](const SharedTerm &term) { return knowsRow(rules, term.term, j, id); }))
+        llvm::none_of(found.terms, [&](const SharedTerm &term) { return mixesRow(rules, term.term, j, id); }))
       shared.push_back(id);
   if (shared.empty())
     return std::nullopt;
@@ -415,10 +403,10 @@ void Derivation::addCosts(const Association &a, const IndexExtents &extents, Ass
 }
 
 /// Returns Σ over the axis of the left operand times `stored`; `stored` if there is no inner sum.
-Expr Derivation::rowsShare(const Association &a, const SharedTerm &term, Expr stored, Expr present) {
+Expr Derivation::contractWithRow(const Association &a, const SharedTerm &term, Expr stored, Expr present) {
   Expr value = stored;
   if (term.inner) {
-    Expr product = exprs.op("arith.mulf", {term.left, stored}, a.sum->type);
+    Expr product = exprs.op("arith.mulf", {term.left, stored});
     value = exprs.reduce(Monoid::add, term.inner->extent, term.axis, product, present,
                          roundingOf(term.left, term.inner, a.sum), exprs.boundName(term.inner));
     exprs.inheritPlace(a.sum, value);
@@ -427,21 +415,19 @@ Expr Derivation::rowsShare(const Association &a, const SharedTerm &term, Expr st
 }
 
 /// Returns a ± b, or ±b without a.
-Expr Derivation::added(Expr a, const SharedTerm &term, Expr b) {
+Expr Derivation::addTerm(Expr a, const SharedTerm &term, Expr b) {
   if (!a)
-    return term.isNegative ? exprs.op("arith.negf", {b}, b->type) : b;
-  return exprs.op(term.isNegative ? "arith.subf" : "arith.addf", {a, b}, b->type);
+    return term.isNegative ? exprs.op("arith.negf", {b}) : b;
+  return exprs.op(term.isNegative ? "arith.subf" : "arith.addf", {a, b});
 }
 
-Expr Derivation::associated(std::vector<NestPlan> &nests, const Association &a, const IndexExtents &rows) {
+Expr Derivation::buildAssociated(std::vector<NestPlan> &nests, const Association &a, const IndexExtents &rows) {
   if (a.bound)
-    return associatedBefore(nests, a, rows);
+    return buildAssociatedByParts(nests, a, rows);
   Expr value = nullptr;
   for (const SharedTerm &term : a.terms) {
-    Expr stored = exprs.reduce(Monoid::add, a.sum->extent, a.j, term.term, a.range,
-                               term.inner ? a.sum->rounds : TypeAttr(), exprs.boundName(a.sum));
+    Expr stored = exprs.sumOver(a.sum, a.j, term.term, a.range, term.inner ? a.sum->rounds : TypeAttr());
     exprs.inheritName(a.sum, stored);
-    exprs.inheritPlace(a.sum, stored);
     // R7 stores only reductions inside other ones, and this sum is in none: store it here.
     if (!term.inner) {
       auto [loc, name] = placeAndName(a.sum);
@@ -450,10 +436,10 @@ Expr Derivation::associated(std::vector<NestPlan> &nests, const Association &a, 
       stored = isFloatSum(stored) ? storeSum(nests, stored, indices, stored->type, name, loc)
                                   : store(nests, stored, indices, stored->type, name, loc);
     }
-    Expr share = rowsShare(a, term, stored);
+    Expr share = contractWithRow(a, term, stored);
     if (term.scale)
-      share = exprs.op("arith.mulf", {term.scale, share}, share->type);
-    value = added(value, term, share);
+      share = exprs.op("arith.mulf", {term.scale, share});
+    value = addTerm(value, term, share);
   }
   value = normalise(value);
   exprs.inheritPlace(a.sum, value);
@@ -461,11 +447,7 @@ Expr Derivation::associated(std::vector<NestPlan> &nests, const Association &a, 
   Expr any = makeAny(a.sum->extent, a.j, a.range);
   if (Expr bounds = anyOf(any))
     any = bounds;
-  if (a.ofRow)
-    any = exprs.op("arith.andi", {any, a.ofRow}, any->type);
-  return any == exprs.boolean(true)
-             ? value
-             : exprs.op("arith.select", {any, value, exprs.floatConstant(0, a.sum->type)}, a.sum->type);
+  return exprs.guarded(exprs.both(any, a.ofRow), value, exprs.floatConstant(0, a.sum->type));
 }
 
 /// Returns the type that operands of the outer contraction are rounded to: as for any computed
@@ -544,7 +526,7 @@ Expr Derivation::associate(std::vector<NestPlan> &nests, Expr value, const Index
   int64_t last = rows.back().first;
   bool hasAxis = llvm::any_of(found, [&](const Association &a) { return a.sum->dependsOn(last); });
   for (const Association &a : found) {
-    Expr sum = associated(nests, a, a.rows);
+    Expr sum = buildAssociated(nests, a, a.rows);
     // Next to a product of matrices, a value that all columns of a row share is stored in advance.
     if (hasAxis && a.rows.size() == rows.size() && !a.sum->dependsOn(last) && !a.bound) {
       auto [loc, name] = placeAndName(a.sum);

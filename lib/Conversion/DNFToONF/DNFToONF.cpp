@@ -41,7 +41,7 @@ struct ConvertDNFToONF final : moa::impl::ConvertDNFToONFBase<ConvertDNFToONF> {
       ExprContext exprs(&getContext());
       Derivation derivation(exprs, kernel, disabled, observer);
       std::vector<NestPlan> nests = derivation.run();
-      onf::KernelOp result = emitONF(exprs, derivation.getRules(), derivation, kernel, nests, mostOps);
+      onf::KernelOp result = emitONF(exprs, derivation, kernel, nests, mostOps);
       if (!result)
         return signalPassFailure();
       kernel.erase();

@@ -2,31 +2,26 @@
 #include "lib/Conversion/DNFToONF/Derivation.h"
 #include "dialects/MoA/IR/Monoid.h"
 #include "dialects/MoA/IR/Subscripts.h"
+#include "lib/Conversion/DNFToONF/IndexBounds.h"
 #include "lib/Conversion/DNFToONF/Observer.h"
 #include "lib/Support/Shorten.h"
-#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace moa;
-
-static std::optional<int64_t> constantExtent(StringRef text) {
-  auto expr = SymExpr::parse(text);
-  return expr ? expr->getConstant() : std::nullopt;
-}
 
 /// Returns whether a row may carry one accumulator per index of an axis of this extent. The axis
 /// must be short and of known length, because the accumulators of a tile of rows must stay in fast
 /// memory.
 static bool isCarriable(StringRef extent) {
   constexpr int64_t longest = 1024;
-  auto n = constantExtent(extent);
+  auto n = knownExtent(extent);
   return n && *n <= longest;
 }
 
 Expr Derivation::makeAny(StringRef extent, int64_t index, Expr present) {
   if (present)
     return exprs.reduce(Monoid::or_, extent, index, exprs.boolean(true), present, TypeAttr(), exprs.indexName(index));
-  if (auto n = constantExtent(extent))
+  if (auto n = knownExtent(extent))
     return exprs.boolean(*n > 0);
   Type type = IndexType::get(exprs.getContext());
   Expr zero = exprs.constant(IntegerAttr::get(type, 0), type), size = exprs.extent(*SymExpr::parse(extent));
@@ -36,7 +31,7 @@ Expr Derivation::makeAny(StringRef extent, int64_t index, Expr present) {
 Expr Derivation::makeLeftOut(const AccPlan &acc, int64_t index) {
   const Type type = acc.reduce->type;
   Expr term = exprs.constant(getIdentity(acc.reduce->monoid, type), type);
-  for (Expr condition : acc.repair.leftOut)
+  for (Expr condition : acc.rescale.leftOut)
     term = exprs.op("arith.select", {condition, exprs.floatConstant(0, type), term}, type);
   return exprs.reduce(acc.reduce->monoid, acc.reduce->extent, index, term, acc.present, TypeAttr(),
                       exprs.indexName(index));
@@ -54,12 +49,10 @@ Expr Derivation::distribute(Expr e, int64_t j, Expr body, Expr present) {
   if (!enabled("R0"))
     return nullptr;
   auto readsResult = [&](Expr part) {
-    bool found = false;
-    walk(part, [&](Expr node) {
-      found |= node->kind == ExprKind::Reduce && node->extent == e->extent && !node->dependsOn(j) &&
-               node->freeIndices.lower_bound(0) == node->freeIndices.begin();
+    return anyNode(part, [&](Expr node) {
+      return node->kind == ExprKind::Reduce && node->extent == e->extent && !node->dependsOn(j) &&
+             node->freeIndices.lower_bound(0) == node->freeIndices.begin();
     });
-    return found;
   };
   SmallVector<FoldRules::Factor> factors = rules.factors(body);
   for (unsigned k = 0; k < factors.size(); ++k) {
@@ -71,12 +64,10 @@ Expr Derivation::distribute(Expr e, int64_t j, Expr body, Expr present) {
     for (unsigned side : {0, 1}) {
       Expr term = rules.rebuildProduct(
           body, [&](unsigned number, Expr base) { return number == k ? sum->operands[side] : base; });
-      Expr part = exprs.reduce(e->monoid, e->extent, j, term, present, TypeAttr(), exprs.boundName(e));
-      exprs.inheritPlace(e, part);
-      parts[side] = normaliseReduce(part);
+      parts[side] = normaliseReduce(exprs.sumOver(e, j, term, present));
       exprs.inheritPlace(e, parts[side]);
     }
-    Expr value = exprs.op(*sum->op, sum->attributes, {parts[0], parts[1]}, e->type);
+    Expr value = exprs.withOperands(sum, {parts[0], parts[1]});
     if (observer)
       observer->rewrote("R0", e, j, body, present, value);
     return value;
@@ -99,8 +90,7 @@ Expr Derivation::expand(Expr e, int64_t j, Expr body, Expr present) {
   if (!value)
     return nullptr;
   value = normalise(value);
-  if (Expr any = makeAny(e->extent, j, nullptr); any != exprs.boolean(true))
-    value = exprs.op("arith.select", {any, value, exprs.floatConstant(0, e->type)}, e->type);
+  value = exprs.guarded(makeAny(e->extent, j, nullptr), value, exprs.floatConstant(0, e->type));
   if (observer)
     observer->rewrote("R6", e, j, body, present, value);
   return value;
@@ -110,7 +100,6 @@ Expr Derivation::expand(Expr e, int64_t j, Expr body, Expr present) {
 /// over the same range. The reduction can then share the range p with these results.
 std::pair<Expr, Expr> Derivation::conditionInTerm(Expr e, int64_t j, Expr body, Expr present) {
   Expr range = nullptr, inner = nullptr;
-  auto both = [&](Expr a, Expr b) { return a ? exprs.op("arith.andi", {a, b}, b->type) : b; };
   std::function<void(Expr)> sort = [&](Expr part) {
     if (part->isOp("arith.andi")) {
       sort(part->operands[0]);
@@ -120,7 +109,7 @@ std::pair<Expr, Expr> Derivation::conditionInTerm(Expr e, int64_t j, Expr body, 
     bool readsResult = llvm::any_of(outermostReductions(part),
                                     [&](Expr result) { return result->extent == e->extent && !result->dependsOn(j); });
     Expr &side = readsResult ? inner : range;
-    side = both(side, part);
+    side = exprs.both(side, part);
   };
   sort(present);
   if (!inner)
@@ -146,23 +135,11 @@ std::pair<Expr, Expr> Derivation::shareRange(Expr e, int64_t j, Expr body, Expr 
   }
   if (!range || *range == present || !rules.splitMul(body, results, {j}))
     return {body, present};
-  SmallVector<Expr> wanted, have;
-  std::function<void(Expr, SmallVectorImpl<Expr> &)> sort = [&](Expr part, SmallVectorImpl<Expr> &parts) {
-    if (!part)
-      return;
-    if (!part->isOp("arith.andi")) {
-      parts.push_back(part);
-      return;
-    }
-    sort(part->operands[0], parts);
-    sort(part->operands[1], parts);
-  };
-  sort(*range, wanted);
-  sort(present, have);
+  SmallVector<Expr> wanted = conjunctsOf(*range), have = conjunctsOf(present);
   Expr inner = nullptr;
   for (Expr part : have)
     if (!llvm::is_contained(wanted, part))
-      inner = inner ? exprs.op("arith.andi", {inner, part}, part->type) : part;
+      inner = exprs.both(inner, part);
   if (!inner || !llvm::all_of(wanted, [&](Expr part) { return llvm::is_contained(have, part); }))
     return {body, present};
   Expr identity = exprs.constant(getIdentity(e->monoid, e->type), e->type);
@@ -180,7 +157,7 @@ Expr Derivation::normaliseReduce(Expr e) {
   if (present && e->monoid == Monoid::add && isa<FloatType>(e->type))
     std::tie(body, present) = shareRange(e, j, body, present);
   if (e->monoid == Monoid::add && isa<FloatType>(e->type)) {
-    body = openPowers(e, j, body, present);
+    body = distributePowers(e, j, body, present);
     if (Expr apart = distribute(e, j, body, present))
       return apart;
     if (Expr expanded = expand(e, j, body, present))
@@ -205,8 +182,7 @@ Expr Derivation::normalise(Expr e) {
     SmallVector<Expr> operands;
     for (Expr operand : e->operands)
       operands.push_back(normalise(operand));
-    result = e->kind == ExprKind::Psi ? exprs.psi(e->id, operands, e->type)
-                                      : exprs.op(*e->op, e->attributes, operands, e->type);
+    result = exprs.withOperands(e, operands);
   }
   return normalised[e] = result;
 }
@@ -219,7 +195,7 @@ Expr Derivation::normalise(Expr e) {
 /// depend on it. It is also carried if it is short and a sum is a product of factors with and
 /// without it, since the factors without it are then shared. Otherwise the last of the other axes
 /// that some reduction does not depend on is carried, if any.
-std::optional<size_t> Derivation::chooseCarried(Expr value, ArrayRef<int64_t> indices, const AxisList &domain) {
+std::optional<size_t> Derivation::chooseCarried(Expr value, ArrayRef<int64_t> indices, const Domain &domain) {
   if (indices.size() < 2)
     return std::nullopt;
   size_t axis = indices.size() - 1;
@@ -261,8 +237,16 @@ int64_t Derivation::rowIndex(size_t axis, StringRef name) {
   return rowIds[axis];
 }
 
+/// Returns the row indices of a domain, with their extents.
+IndexExtents Derivation::rowsOf(const Domain &domain) {
+  IndexExtents rows;
+  for (auto [k, axis] : llvm::enumerate(domain))
+    rows.push_back({rowIds[k], *SymExpr::parse(axis.extent)});
+  return rows;
+}
+
 /// Adds an output, whose value is given at the row indices of `domain`, to the nest of its rows.
-void Derivation::addOutput(std::vector<NestPlan> &nests, OutputPlan output, const AxisList &domain, bool carries) {
+void Derivation::addOutput(std::vector<NestPlan> &nests, OutputPlan output, const Domain &domain, bool carries) {
   size_t rank = domain.size();
   ArrayRef<int64_t> ids = ArrayRef<int64_t>(rowIds).take_front(rank);
   std::optional<size_t> axis;
@@ -308,8 +292,7 @@ void Derivation::addOutput(std::vector<NestPlan> &nests, OutputPlan output, cons
 }
 
 /// Returns the normalised value of an output at the row indices, 0 where it is absent.
-Expr Derivation::valueOf(std::vector<NestPlan> &nests, ExprImporter &importer, dnf::OutputOp op,
-                         const AxisList &domain) {
+Expr Derivation::valueOf(std::vector<NestPlan> &nests, ExprImporter &importer, dnf::OutputOp op, const Domain &domain) {
   SmallVector<Expr> indices;
   std::map<int64_t, std::string> extents;
   for (auto [k, axis] : llvm::enumerate(domain)) {
@@ -319,18 +302,15 @@ Expr Derivation::valueOf(std::vector<NestPlan> &nests, ExprImporter &importer, d
   }
   auto [value, present] = importer.output(op, indices);
   if (present)
-    present = restrictChoices(exprs, kernel, reads, extents, present);
-  value = restrictChoices(exprs, kernel, reads, extents, value, present);
+    present = guardSelections(exprs, kernel, reads, extents, present);
+  value = guardSelections(exprs, kernel, reads, extents, value, present);
   value = exprs.replace(value, [&](Expr e) -> Expr {
     bool isOfRow =
         e->kind == ExprKind::Reduce && llvm::all_of(e->freeIndices, [&](int64_t id) { return extents.count(id); });
-    return isOfRow ? takeSumIn(e) : nullptr;
+    return isOfRow ? moveSumIntoCascade(e) : nullptr;
   });
-  IndexExtents rows;
-  for (auto [k, axis] : llvm::enumerate(domain))
-    rows.push_back({rowIds[k], *SymExpr::parse(axis.extent)});
   if (!present)
-    value = storeProducts(nests, value, rows);
+    value = storeProducts(nests, value, rowsOf(domain));
   value = normalise(value);
   // A reduction without a let of its own takes the name of the output.
   StringRef result = cast<StringAttr>(kernel.getResultNames()[op.getResult()]).getValue();
@@ -353,19 +333,12 @@ static bool readsComparedExtreme(dnf::OutputOp op) {
   for (StringRef name : op.getNames().getAsValueRange<StringAttr>())
     indices.push_back(exprs.index(exprs.freshIndex(name)));
   auto [value, present] = importer.output(op, indices);
-  bool found = false;
-  auto visit = [&](Expr compare) {
-    if (found || !compare->isOp("arith.cmpf"))
-      return;
-    walk(compare, [&](Expr e) {
-      found |= e->kind == ExprKind::Reduce && isa<FloatType>(e->type) &&
-               (e->monoid == Monoid::max || e->monoid == Monoid::min);
-    });
+  auto isFloatExtreme = [](Expr e) {
+    return e->kind == ExprKind::Reduce && isa<FloatType>(e->type) &&
+           (e->monoid == Monoid::max || e->monoid == Monoid::min);
   };
-  walk(value, visit);
-  if (present)
-    walk(present, visit);
-  return found;
+  auto compares = [&](Expr e) { return e->isOp("arith.cmpf") && anyNode(e, isFloatExtreme); };
+  return anyNode(value, compares) || (present && anyNode(present, compares));
 }
 
 std::vector<NestPlan> Derivation::run() {
@@ -377,13 +350,11 @@ std::vector<NestPlan> Derivation::run() {
   llvm::sort(outputs, [](dnf::OutputOp a, dnf::OutputOp b) { return a.getResult() < b.getResult(); });
   comparesExtremes = llvm::any_of(outputs, readsComparedExtreme);
   for (dnf::OutputOp op : outputs) {
-    AxisList domain;
+    Domain domain;
     for (auto [name, extent] : llvm::zip_equal(op.getNames(), op.getDomain()))
       domain.push_back({cast<StringAttr>(name).getValue().str(), cast<StringAttr>(extent).getValue().str()});
     Expr value = valueOf(nests, importer, op, domain);
-    IndexExtents rows;
-    for (auto [k, axis] : llvm::enumerate(domain))
-      rows.push_back({rowIds[k], *SymExpr::parse(axis.extent)});
+    IndexExtents rows = rowsOf(domain);
     unknownOfResult = llvm::count_if(rows, [](auto &row) { return !row.second.getConstant(); });
     value = associate(nests, value, rows);
     value = storeSums(nests, value, rows);
@@ -412,14 +383,12 @@ std::vector<NestPlan> Derivation::run() {
 //===----------------------------------------------------------------------===//
 
 void Derivation::addReduction(NestPlan &nest, Expr reduce) {
-  if (llvm::any_of(nest.accs, [&](auto &acc) { return acc->reduce == reduce; }))
+  if (nest.find(reduce))
     return;
   auto acc = std::make_unique<AccPlan>();
   acc->reduce = reduce;
-  auto name = exprs.reductionNames.find(reduce);
-  acc->name = name != exprs.reductionNames.end() ? name->second
-              : reduce->function                 ? reduce->function.getValue().str()
-                                                 : stringifyMonoid(reduce->monoid).str();
+  StringRef monoid = reduce->function ? reduce->function.getValue() : stringifyMonoid(reduce->monoid);
+  acc->name = exprs.nameOf(reduce, monoid);
   auto [it, inserted] = nest.foldIndex.try_emplace(reduce->extent, 0);
   if (inserted)
     it->second = exprs.freshIndex(exprs.boundName(reduce));
@@ -433,15 +402,14 @@ void Derivation::addReduction(NestPlan &nest, Expr reduce) {
 /// Returns whether a condition on `index`, at any depth, decides which terms of a reduction over it
 /// are needed.
 static bool hasConditionsOn(int64_t index, Expr term, Expr present) {
-  bool found = present && present->dependsOn(index);
-  walk(term, [&](Expr e) {
+  auto hasCondition = [&](Expr e) {
     bool isLogic = e->type.isInteger(1) && (e->isOp("arith.andi") || e->isOp("arith.ori"));
     Expr condition = e->kind == ExprKind::Reduce          ? e->getPresent()
                      : isLogic || e->isOp("arith.select") ? e->operands[0]
                                                           : nullptr;
-    found |= condition && condition->dependsOn(index);
-  });
-  return found;
+    return condition && condition->dependsOn(index);
+  };
+  return (present && present->dependsOn(index)) || anyNode(term, hasCondition);
 }
 
 /// Returns whether the row may keep `sum`, a reduction inside `t`, as a state that carries the axis
@@ -452,9 +420,7 @@ static bool mayCarry(ExprContext &exprs, Derivation &derivation, const NestPlan 
   auto [term, present] = exprs.open(t, axis);
   if (!hasConditionsOn(axis, term, present))
     return true;
-  IndexExtents indices;
-  for (auto [id, extent] : llvm::zip_equal(nest.rows, nest.extents))
-    indices.push_back({id, *SymExpr::parse(extent)});
+  IndexExtents indices = nest.rowExtents();
   indices.push_back({axis, *SymExpr::parse(t->extent)});
   return derivation.readsInside(sum, indices);
 }
@@ -549,8 +515,7 @@ void Derivation::collectReductions(NestPlan &nest) {
 
 /// Returns the place where a state was written, and its name there.
 std::pair<Location, std::string> Derivation::placeOf(const AccPlan &acc) {
-  auto found = exprs.places.find(acc.reduce);
-  Location place = found != exprs.places.end() ? found->second : kernel.getLoc();
+  Location place = exprs.placeOf(acc.reduce, kernel.getLoc());
   auto named = dyn_cast<NameLoc>(place);
   std::string text = getText(place).str();
   return {place, named ? named.getName().str() : text.empty() ? acc.name : text};
@@ -559,9 +524,9 @@ std::pair<Location, std::string> Derivation::placeOf(const AccPlan &acc) {
 void Derivation::remark(const AccPlan &acc) {
   auto [place, name] = placeOf(acc);
   InFlightDiagnostic remark = emitRemark(place);
-  remark << "'" << name << "' takes another pass over '" << acc.reduce->extent << "': " << acc.repair.reason
-         << ", blocked by " << shorten(exprs.strAsWritten(acc.repair.blocked));
-  for (Expr earlier : exprs.writtenReductions(acc.repair.blocked))
+  remark << "'" << name << "' takes another pass over '" << acc.reduce->extent << "': " << acc.rescale.reason
+         << ", blocked by " << shorten(exprs.strAsWritten(acc.rescale.blocked));
+  for (Expr earlier : exprs.writtenReductions(acc.rescale.blocked))
     remark.attachNote(exprs.places.find(earlier)->second) << "'" << exprs.writtenText(earlier) << "' is computed here";
 }
 
@@ -579,9 +544,7 @@ void Derivation::remarkOnRange(const AccPlan &acc, const AccPlan &other) {
 /// Assigns the first pass in which `acc` can run: after everything it reads, or together with it if
 /// R2 pairs the reductions and R3 rescales `acc`.
 void Derivation::assignPass(NestPlan &nest, AccPlan &acc) {
-  auto planOf = [&](Expr reduce) -> AccPlan & {
-    return **llvm::find_if(nest.accs, [&](auto &a) { return a->reduce == reduce; });
-  };
+  auto planOf = [&](Expr reduce) -> AccPlan & { return *nest.find(reduce); };
   auto sameRange = [&](const AccPlan &other) {
     return other.reduce->extent == acc.reduce->extent && other.present == acc.present;
   };
@@ -589,7 +552,7 @@ void Derivation::assignPass(NestPlan &nest, AccPlan &acc) {
   for (Expr dep : acc.deps) {
     AccPlan &other = planOf(dep);
     // Terms that the state leaves out join it only after the fold.
-    bool mayShare = enabled("R2") && sameRange(other) && !other.carried && other.repair.leftOut.empty();
+    bool mayShare = enabled("R2") && sameRange(other) && !other.carried && other.rescale.leftOut.empty();
     pass = std::max(pass, other.pass + (mayShare ? 0 : 1));
   }
   acc.pass = pass;
@@ -602,49 +565,45 @@ void Derivation::assignPass(NestPlan &nest, AccPlan &acc) {
   if (acc.carried)
     indices.push_back(*acc.carried);
   if (acc.present && rules.reads(acc.present, acc.states)) {
-    acc.repair.blocked = acc.present;
-    acc.repair.reason = "its range depends on an earlier result";
+    acc.rescale.blocked = acc.present;
+    acc.rescale.reason = "its range depends on an earlier result";
   } else {
-    acc.repair =
-        rules.repair(acc.reduce, acc.body, acc.states, indices, [&](Expr state) { return planOf(state).body; });
-    if (!acc.repair.valid() && !acc.carried && repairMoments(nest, acc))
+    acc.rescale =
+        rules.rescale(acc.reduce, acc.body, acc.states, indices, [&](Expr state) { return planOf(state).body; });
+    if (!acc.rescale.valid() && !acc.carried && rescaleMoments(nest, acc))
       return;
   }
-  if (acc.repair.valid() && enabled("R3"))
+  if (acc.rescale.valid() && enabled("R3"))
     return;
-  if (!acc.repair.valid() && !quiet)
+  if (!acc.rescale.valid() && !isTrial)
     remark(acc);
   if (observer)
     observer->refused(acc);
   acc.states.clear();
-  acc.repair = Repair();
+  acc.rescale = RescaleRule();
   acc.pass = pass + 1;
 }
 
-/// Applies R3 to a sum of powers of differences. The sums that the repair adds become states of the
+/// Applies R3 to a sum of powers of differences. The sums that the rescale adds become states of the
 /// same fold, before `acc`.
-bool Derivation::repairMoments(NestPlan &nest, AccPlan &acc) {
+bool Derivation::rescaleMoments(NestPlan &nest, AccPlan &acc) {
   if (!enabled("R3"))
     return false;
   int64_t j = nest.foldIndex[acc.reduce->extent];
-  auto planOf = [&](Expr reduce) {
-    auto it = llvm::find_if(nest.accs, [&](auto &a) { return a->reduce == reduce; });
-    return it == nest.accs.end() ? nullptr : it->get();
-  };
-  Repair repair = rules.moments(acc.reduce, acc.body, acc.present, makeAny(acc.reduce->extent, j, acc.present),
-                                acc.states, j, [&](Expr state) { return planOf(state)->body; });
-  bool isOfFold = repair.valid() && llvm::all_of(repair.others, [&](const Repair::Other &other) {
-                    AccPlan *plan = planOf(other.sum);
+  RescaleRule rescale = rules.moments(acc.reduce, acc.body, acc.present, makeAny(acc.reduce->extent, j, acc.present),
+                                      acc.states, j, [&](Expr state) { return nest.find(state)->body; });
+  bool isOfFold = rescale.valid() && llvm::all_of(rescale.others, [&](const RescaleRule::Other &other) {
+                    AccPlan *plan = nest.find(other.sum);
                     return !plan || !isAssigned(nest, *plan, acc) ||
                            (plan->pass == acc.pass && plan->present == acc.present && !plan->carried);
                   });
   if (!isOfFold)
     return false;
-  if (!quiet)
-    for (const Repair::Other &other : repair.others)
+  if (!isTrial)
+    for (const RescaleRule::Other &other : rescale.others)
       exprs.reductionNames.try_emplace(other.sum, acc.name + "_moment" + std::to_string(other.degree));
-  acc.repair = std::move(repair);
-  acc.body = acc.repair.term;
+  acc.rescale = std::move(rescale);
+  acc.body = acc.rescale.term;
   return true;
 }
 
@@ -656,12 +615,12 @@ bool Derivation::isAssigned(const NestPlan &nest, const AccPlan &acc, const AccP
   return false;
 }
 
-/// Places the sums that the repair of state k adds before state k. Returns whether the order
+/// Places the sums that the rescale of state k adds before state k. Returns whether the order
 /// changed.
 bool Derivation::addOthers(NestPlan &nest, size_t k) {
   bool moved = false;
   AccPlan &acc = *nest.accs[k];
-  for (const Repair::Other &other : acc.repair.others) {
+  for (const RescaleRule::Other &other : acc.rescale.others) {
     addReduction(nest, other.sum);
     auto it = llvm::find_if(nest.accs, [&](auto &a) { return a->reduce == other.sum; });
     if (isAssigned(nest, **it, acc))
@@ -725,21 +684,21 @@ void Derivation::planFolds(NestPlan &nest) {
     acc.deps.assign(deps.begin(), deps.end());
     assignPass(nest, acc);
     if (addOthers(nest, k)) {
-      for (const Repair::Other &other : acc.repair.others)
+      for (const RescaleRule::Other &other : acc.rescale.others)
         members.insert(other.sum);
       --k;
       continue;
     }
     // A state that may end singular needs to know whether its range is empty.
-    if (llvm::any_of(acc.repair.singular, [](double s) { return s == s; })) {
+    if (llvm::any_of(acc.rescale.singular, [](double s) { return s == s; })) {
       Expr any = makeAny(acc.reduce->extent, nest.foldIndex[acc.reduce->extent], acc.present);
       if (any->kind == ExprKind::Reduce && members.insert(any).second)
         addReduction(nest, any);
     }
     // R3 for an extreme: a second state collects the 0 of each term that the state leaves out.
-    if (!acc.repair.leftOut.empty()) {
+    if (!acc.rescale.leftOut.empty()) {
       Expr left = makeLeftOut(acc, nest.foldIndex[acc.reduce->extent]);
-      if (!quiet)
+      if (!isTrial)
         exprs.reductionNames.try_emplace(left, acc.name + "_zeros");
       if (members.insert(left).second)
         addReduction(nest, left);
@@ -753,7 +712,7 @@ void Derivation::planFolds(NestPlan &nest) {
       return pair && f.pass == acc->pass && f.extent == acc->reduce->extent && f.present == acc->present;
     });
     bool isNew = fold == nest.folds.end();
-    if (isNew && pair && !quiet && acc->reduce->monoid != Monoid::or_) {
+    if (isNew && pair && !isTrial && acc->reduce->monoid != Monoid::or_) {
       auto other = llvm::find_if(nest.folds, [&](const FoldPlan &f) {
         return f.pass == acc->pass && f.extent == acc->reduce->extent && f.accs.front()->reduce->monoid != Monoid::or_;
       });

@@ -20,21 +20,22 @@ struct Temporary {
 };
 
 /// The axes of a domain: the user's names of the indices and their extents.
-struct Axis {
+struct DomainAxis {
   std::string name, extent;
 };
-using AxisList = llvm::SmallVector<Axis>;
+using Domain = llvm::SmallVector<DomainAxis>;
 /// Free indices and their extents, from the outermost in.
 using IndexExtents = llvm::SmallVector<std::pair<int64_t, SymExpr>>;
 
 /// Returns whether one count is less than another, with unknown sizes taken as 4,096.
 bool isLess(const SymExpr &x, const SymExpr &y);
 bool isFloatSum(Expr e);
-/// Returns the extent of a reduction's range, if it is a number.
+/// Returns an extent, or that of a reduction's range, if it is a number.
+std::optional<int64_t> knownExtent(llvm::StringRef extent);
 std::optional<int64_t> knownExtent(Expr reduce);
 /// Returns the indices of `all` that a value depends on, in the order of the axes of its array. The
-/// index `last`, the last axis of the result, comes last.
-IndexExtents indicesOf(Expr value, const IndexExtents &all, int64_t last);
+/// index `last`, the last axis of the result, comes last if it is given.
+IndexExtents indicesOf(Expr value, const IndexExtents &all, int64_t last = -1);
 /// Returns whether selections outside of reductions decide which operands of a value are needed.
 bool hasConditions(Expr value);
 
@@ -48,7 +49,7 @@ struct OutputPlan {
   mlir::Location loc;
 };
 
-/// One state of a fold: an accumulator.
+/// One state of a fold.
 struct AccPlan {
   Expr reduce;
   std::string name;
@@ -57,7 +58,7 @@ struct AccPlan {
   unsigned pass = 0;
   llvm::SmallVector<Expr> deps; // reductions of the row that body or present read
   StateSet states;              // those in the same fold
-  Repair repair;
+  RescaleRule rescale;
 };
 
 /// One pass over a range.
@@ -79,6 +80,17 @@ struct NestPlan {
   llvm::SmallVector<OutputPlan> outputs;
   std::vector<std::unique_ptr<AccPlan>> accs;
   std::vector<FoldPlan> folds;
+  IndexExtents rowExtents() const {
+    IndexExtents result;
+    for (auto [id, extent] : llvm::zip_equal(rows, extents))
+      result.push_back({id, *SymExpr::parse(extent)});
+    return result;
+  }
+  /// Returns the state that a reduction is, or null.
+  AccPlan *find(Expr reduce) const {
+    auto acc = llvm::find_if(accs, [&](auto &each) { return each->reduce == reduce; });
+    return acc == accs.end() ? nullptr : acc->get();
+  }
   /// The free index of every fold over an extent.
   std::map<std::string, int64_t> foldIndex;
   /// Extents of carried indices.
@@ -103,7 +115,7 @@ public:
   FoldRules &getRules() { return rules; }
   /// Returns the condition that 0 ≤ j < extent with `present` at `index` has an element.
   Expr makeAny(llvm::StringRef extent, int64_t index, Expr present);
-  /// Returns ⊕ of the terms, each of them 0, that the state of `acc` leaves out (Repair::leftOut).
+  /// Returns ⊕ of the terms, each of them 0, that the state of `acc` leaves out (RescaleRule::leftOut).
   Expr makeLeftOut(const AccPlan &acc, int64_t index);
   /// Returns whether every read in `e` is in bounds for all values of these indices. A bound that
   /// is proved under a condition may not hold if an array is computed as a whole.
@@ -113,10 +125,10 @@ private:
   bool enabled(llvm::StringRef rule) const { return !disabled.contains(rule); }
   Expr normalise(Expr e);
   Expr normaliseReduce(Expr e);
-  bool repairable(Expr e, int64_t j, Expr body, Expr present);
+  bool rescalable(Expr e, int64_t j, Expr body, Expr present);
   Expr expand(Expr e, int64_t j, Expr body, Expr present);
   Expr hoist(Expr e, int64_t j, Expr body, Expr present);
-  Expr openPowers(Expr e, int64_t j, Expr body, Expr present);
+  Expr distributePowers(Expr e, int64_t j, Expr body, Expr present);
   Expr hoistFactors(Expr e, int64_t j, Expr body, Expr present);
   Expr hoistFromExtreme(Expr e, int64_t j, Expr body, Expr present);
   bool isAtMostOne(llvm::StringRef extent, int64_t j, Expr factor, Expr present);
@@ -125,11 +137,12 @@ private:
   std::pair<Expr, Expr> conditionInTerm(Expr e, int64_t j, Expr body, Expr present);
   std::pair<Expr, Expr> shareRange(Expr e, int64_t j, Expr body, Expr present);
   Expr distribute(Expr e, int64_t j, Expr body, Expr present);
-  std::optional<size_t> chooseCarried(Expr value, llvm::ArrayRef<int64_t> indices, const AxisList &domain);
+  std::optional<size_t> chooseCarried(Expr value, llvm::ArrayRef<int64_t> indices, const Domain &domain);
   int64_t rowIndex(size_t axis, llvm::StringRef name);
+  IndexExtents rowsOf(const Domain &domain);
   /// `carries`: an axis may be carried inside the row.
-  void addOutput(std::vector<NestPlan> &nests, OutputPlan output, const AxisList &domain, bool carries = true);
-  Expr valueOf(std::vector<NestPlan> &nests, ExprImporter &importer, dnf::OutputOp op, const AxisList &domain);
+  void addOutput(std::vector<NestPlan> &nests, OutputPlan output, const Domain &domain, bool carries = true);
+  Expr valueOf(std::vector<NestPlan> &nests, ExprImporter &importer, dnf::OutputOp op, const Domain &domain);
   /// A product in Σ_j in which rows share the factors that depend on j: ± scale · Σ_e left · (Σ_j
   /// term).
   struct SharedTerm {
@@ -172,14 +185,14 @@ private:
   void takeScaleOut(SharedTerm &term, int64_t j);
   void chooseBlocks(llvm::MutableArrayRef<Association> found);
   void addCosts(const Association &a, const IndexExtents &extents, AssociationCosts &costs);
-  Expr rowsShare(const Association &a, const SharedTerm &term, Expr stored, Expr present = nullptr);
-  Expr added(Expr a, const SharedTerm &term, Expr b);
-  Expr associated(std::vector<NestPlan> &nests, const Association &a, const IndexExtents &rows);
+  Expr contractWithRow(const Association &a, const SharedTerm &term, Expr stored, Expr present = nullptr);
+  Expr addTerm(Expr a, const SharedTerm &term, Expr b);
+  Expr buildAssociated(std::vector<NestPlan> &nests, const Association &a, const IndexExtents &rows);
   Expr weighedTerm(std::vector<NestPlan> &nests, const Association &a, const SharedTerm &term, const IndexExtents &rows,
                    Expr place, Expr whole);
   Expr storePrefix(std::vector<NestPlan> &nests, const Association &a, const SharedTerm &term, const IndexExtents &rows,
                    Expr before);
-  Expr associatedBefore(std::vector<NestPlan> &nests, const Association &a, const IndexExtents &rows);
+  Expr buildAssociatedByParts(std::vector<NestPlan> &nests, const Association &a, const IndexExtents &rows);
   void findAssociations(Expr value, IndexExtents rows, bool isAlways, llvm::DenseSet<Expr> &seen,
                         llvm::SmallVectorImpl<Association> &found);
   Expr replaceSums(Expr value, llvm::DenseMap<Expr, Expr> &after);
@@ -189,7 +202,7 @@ private:
   bool isAffordable(llvm::ArrayRef<SymExpr> extents, bool isPower = false);
   double workOf(Expr value);
   std::optional<IndexExtents> orderAsRead(Expr value, const IndexExtents &all);
-  Expr byGroups(Expr sum, IndexExtents &all, llvm::DenseMap<int64_t, Expr> &at);
+  Expr indexByGroup(Expr sum, IndexExtents &all, llvm::DenseMap<int64_t, Expr> &at);
   Expr storeForRows(std::vector<NestPlan> &nests, Expr sum, IndexExtents all, int64_t last, bool isOfThreads,
                     mlir::Type type);
   bool isWorthStoring(Expr sum, const IndexExtents &all, size_t rows, std::optional<size_t> carried, bool isAlways,
@@ -213,6 +226,8 @@ private:
   std::optional<Scan> findScan(Expr e, const IndexExtents &all);
   Expr storeScan(std::vector<NestPlan> &nests, Expr e, const IndexExtents &all);
   Expr scanIndex(const Scan &scan, const IndexExtents &all, const SymExpr &range);
+  /// Returns the number of the first temporary among the arrays of the kernel.
+  size_t firstTemporary() { return kernel.getArgNames().size() + kernel.getResultTypes().size(); }
   Expr elementOf(unsigned number, Expr value, llvm::ArrayRef<Expr> at);
   Expr findStored(Expr value, const IndexExtents &indices, mlir::Type type);
   void setSource(Expr element, Expr source, Expr loaded);
@@ -224,7 +239,7 @@ private:
                   llvm::function_ref<bool(unsigned, bool)> mayRead, std::map<std::pair<Expr, bool>, Expr> &known);
   void orderNests(std::vector<NestPlan> &nests);
   Expr findColumns(Expr sum, const IndexExtents &all, size_t rows);
-  void hearStored(Expr sum, Expr element);
+  void notifyStored(Expr sum, Expr element);
   Expr storeProducts(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows);
   Expr storeProducts(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows, const IndexExtents &inside,
                      llvm::ArrayRef<Expr> own, bool isAlways);
@@ -238,21 +253,21 @@ private:
   Expr exchange(const NestPlan &nest, Expr t, int64_t k, Expr body, Expr present, llvm::ArrayRef<Expr> states);
   Expr exchangeFactor(Expr t, int64_t k, Expr body, Expr present, unsigned n, Expr inner, int64_t axis,
                       llvm::ArrayRef<Expr> states);
-  Expr takeSumIn(Expr t);
+  Expr moveSumIntoCascade(Expr t);
   void separateReductions(NestPlan &nest);
   /// Another form of a sum that is a state of a row and whose term at `j` is `body`.
-  struct Form {
+  struct SumForm {
     Expr sum;
     int64_t j;
     Expr body, present, value;
     llvm::SmallVector<std::pair<Expr, std::string>> names; // of the sums in it
   };
-  llvm::SmallVector<Form, 2> formsOf(const NestPlan &nest, Expr t, bool withMeans);
-  llvm::SmallVector<OutputPlan> outputsWith(llvm::ArrayRef<OutputPlan> outputs, llvm::ArrayRef<Form> forms);
-  void take(NestPlan &nest, const Form &form);
+  llvm::SmallVector<SumForm, 2> formsOf(const NestPlan &nest, Expr t, bool withMeans);
+  llvm::SmallVector<OutputPlan> outputsWith(llvm::ArrayRef<OutputPlan> outputs, llvm::ArrayRef<SumForm> forms);
+  void applyForm(NestPlan &nest, const SumForm &form);
   Expr sumOverSets(llvm::ArrayRef<Expr> bases, llvm::ArrayRef<Expr> offsets,
                    llvm::function_ref<Expr(llvm::ArrayRef<Expr>)> sum);
-  Expr aboutMeans(const NestPlan &nest, Form &form);
+  Expr aboutMeans(const NestPlan &nest, SumForm &form);
   Expr separate(const NestPlan &nest, Expr t, int64_t j, Expr body, Expr present);
   unsigned countPasses(const NestPlan &nest, llvm::ArrayRef<OutputPlan> outputs);
   llvm::SmallVector<Expr> rowReductions(const NestPlan &nest);
@@ -260,7 +275,7 @@ private:
   void collectReductions(NestPlan &nest);
   void addReduction(NestPlan &nest, Expr reduce);
   void assignPass(NestPlan &nest, AccPlan &acc);
-  bool repairMoments(NestPlan &nest, AccPlan &acc);
+  bool rescaleMoments(NestPlan &nest, AccPlan &acc);
   static bool isAssigned(const NestPlan &nest, const AccPlan &acc, const AccPlan &other);
   bool addOthers(NestPlan &nest, size_t k);
   void delayStates(NestPlan &nest);
@@ -291,7 +306,7 @@ private:
   llvm::DenseSet<Expr> remarked;
   /// Number of axes of the current result whose extents are unknown.
   size_t unknownOfResult = 0;
-  bool quiet = false; // no remarks while a plan is only tried
+  bool isTrial = false; // no remarks while a plan is only tried
   llvm::DenseMap<Expr, Expr> normalised;
 };
 
@@ -303,13 +318,13 @@ Expr expandSum(ExprContext &exprs, FoldRules &rules, Expr sum, int64_t j, Expr b
 /// Restricts the ranges of reductions in operands of selections that may not be picked, if their
 /// terms may read out of bounds. `extents` are those of the free indices of `e`, and `e` is needed
 /// where `present` holds (null: always).
-Expr restrictChoices(ExprContext &exprs, dnf::KernelOp kernel, InsideReads &reads,
+Expr guardSelections(ExprContext &exprs, dnf::KernelOp kernel, InsideReads &reads,
                      const std::map<int64_t, std::string> &extents, Expr e, Expr present = nullptr);
 
 /// Emits the plans as an onf.kernel before `kernel`. Returns null, with an error, if a nest takes
 /// more operations than lib/Conversion/Limits.h allows with `most`.
-onf::KernelOp emitONF(ExprContext &exprs, FoldRules &rules, Derivation &derivation, dnf::KernelOp kernel,
-                      std::vector<NestPlan> &nests, size_t most);
+onf::KernelOp emitONF(ExprContext &exprs, Derivation &derivation, dnf::KernelOp kernel, std::vector<NestPlan> &nests,
+                      size_t most);
 
 } // namespace moa
 

@@ -1,6 +1,6 @@
 //===- Distance.cpp - weights that are powers of a distance ---------------===//
 #include "lib/Conversion/DNFToONF/Distance.h"
-#include "lib/Conversion/DNFToONF/LinearForm.h"
+#include "lib/Conversion/DNFToONF/AffineForm.h"
 
 using namespace mlir;
 using namespace moa;
@@ -22,7 +22,7 @@ static Expr castIndex(Expr e) {
 static Expr magnitudeOf(Expr e) {
   if (!e->isOp("arith.maxsi"))
     return nullptr;
-  LinearForm sum;
+  AffineForm sum;
   sum.add(e->operands[0], SymExpr(1));
   sum.add(e->operands[1], SymExpr(1));
   auto rest = sum.getSymbolic();
@@ -31,7 +31,7 @@ static Expr magnitudeOf(Expr e) {
 
 /// Returns the coefficient of j in an index expression.
 static int64_t timesIndex(ExprContext &exprs, Expr e, int64_t j) {
-  LinearForm form;
+  AffineForm form;
   form.add(e, SymExpr(1));
   return form.terms.lookup(exprs.index(j)).getConstant().value_or(0);
 }
@@ -39,9 +39,9 @@ static int64_t timesIndex(ExprContext &exprs, Expr e, int64_t j) {
 namespace {
 
 /// Reads the exponent of a weight.
-class Exponent {
+class WeightExponent {
 public:
-  Exponent(ExprContext &exprs, int64_t row, int64_t j, Expr last) : exprs(exprs), row(row), j(j), last(last) {}
+  WeightExponent(ExprContext &exprs, int64_t row, int64_t j, Expr last) : exprs(exprs), row(row), j(j), last(last) {}
 
   /// Returns whether all terms that depend on j are multiples of the distance.
   bool read(Expr e) { return visit(e, nullptr, SymExpr(1)) && areDistances(); }
@@ -55,19 +55,19 @@ private:
   bool areDistances() const;
   /// Returns the rest of a linear form without −k·(x − j), where k is its coefficient of j; null if
   /// the rest is no number.
-  std::optional<int64_t> beside(LinearForm form) const;
+  std::optional<int64_t> beside(AffineForm form) const;
 
   ExprContext &exprs;
   int64_t row, j;
   Expr last;
   /// Index expressions by their factor (null: 1).
-  llvm::MapVector<Expr, LinearForm> groups;
+  llvm::MapVector<Expr, AffineForm> groups;
   bool hasOthers = false; // terms that depend on neither index
 };
 
 } // namespace
 
-std::optional<int64_t> Exponent::beside(LinearForm form) const {
+std::optional<int64_t> WeightExponent::beside(AffineForm form) const {
   Expr index = exprs.index(j);
   SymExpr times = form.terms.lookup(index);
   form.add(last, times);
@@ -78,13 +78,13 @@ std::optional<int64_t> Exponent::beside(LinearForm form) const {
 
 /// Adds `sign` · factor · index. A magnitude is its operand or the negated operand, if j ≤ x fixes
 /// the sign.
-bool Exponent::addIndex(Expr index, Expr factor, const SymExpr &sign) {
+bool WeightExponent::addIndex(Expr index, Expr factor, const SymExpr &sign) {
   SymExpr times = sign;
   Expr inside = magnitudeOf(index);
   if (inside && !inside->dependsOn(j))
     return false;
   if (inside) {
-    LinearForm form;
+    AffineForm form;
     form.add(inside, SymExpr(1));
     auto rest = beside(form);
     int64_t k = timesIndex(exprs, inside, j);
@@ -97,7 +97,7 @@ bool Exponent::addIndex(Expr index, Expr factor, const SymExpr &sign) {
   return true;
 }
 
-bool Exponent::visit(Expr e, Expr factor, const SymExpr &sign) {
+bool WeightExponent::visit(Expr e, Expr factor, const SymExpr &sign) {
   if (Expr index = castIndex(e); index && (index->dependsOn(j) || index->dependsOn(row)))
     return addIndex(index, factor, sign);
   if (e->isOp("arith.addf") || e->isOp("arith.subf"))
@@ -110,14 +110,14 @@ bool Exponent::visit(Expr e, Expr factor, const SymExpr &sign) {
     if (!isFree(other))
       continue;
     Expr one = factor ? factor : exprs.floatConstant(1, e->type);
-    return visit(e->operands[k], exprs.op(*e->op, e->attributes, {one, other}, e->type), sign);
+    return visit(e->operands[k], exprs.withOperands(e, {one, other}), sign);
   }
   // A term of the row alone may leave the range of the type although the whole exponent does not.
   hasOthers = true;
   return isFree(e);
 }
 
-bool Exponent::areDistances() const {
+bool WeightExponent::areDistances() const {
   unsigned known = 0;
   bool isAny = false;
   for (auto &[factor, form] : groups) {
@@ -140,7 +140,7 @@ bool moa::isDistanceWeight(ExprContext &exprs, FoldRules &rules, Expr e, int64_t
   bool isPower = e->isOp("math.powf");
   if (!isPower && !isExponential(e))
     return false;
-  Exponent exponent(exprs, row, j, last);
+  WeightExponent exponent(exprs, row, j, last);
   if (!exponent.read(e->operands[isPower ? 1 : 0]))
     return false;
   // b^(m + n) = b^m · b^n for integers m and n of one sign, and for all others if b ≥ 0.
@@ -154,7 +154,7 @@ Expr moa::weightOver(ExprContext &exprs, Expr weight, int64_t j, Expr distance) 
   std::function<Expr(Expr)> difference = [&](Expr e) -> Expr {
     if (!e->dependsOn(j))
       return nullptr;
-    auto same = [&](ArrayRef<Expr> operands) { return exprs.op(*e->op, e->attributes, operands, e->type); };
+    auto same = [&](ArrayRef<Expr> operands) { return exprs.withOperands(e, operands); };
     if (e->isOp("arith.sitofp") || e->isOp("arith.index_cast"))
       return same({difference(e->operands[0])});
     if (isa<IndexType>(e->type)) {
@@ -162,7 +162,7 @@ Expr moa::weightOver(ExprContext &exprs, Expr weight, int64_t j, Expr distance) 
       int64_t times = timesIndex(exprs, inside ? inside : e, j);
       // x| falls as j grows, since it is a distance.
       times = inside ? -std::abs(times) : times;
-      return exprs.op("arith.muli", {distance, exprs.extent(SymExpr(times))}, e->type);
+      return exprs.op("arith.muli", {distance, exprs.extent(SymExpr(times))});
     }
     Expr a = difference(e->operands[0]), b = e->operands.size() > 1 ? difference(e->operands[1]) : nullptr;
     if (e->isOp("arith.negf"))
@@ -171,10 +171,10 @@ Expr moa::weightOver(ExprContext &exprs, Expr weight, int64_t j, Expr distance) 
       return same({a ? a : e->operands[0], b ? b : e->operands[1]});
     if (a && b)
       return same({a, b});
-    return a ? a : e->isOp("arith.subf") ? exprs.op("arith.negf", {b}, e->type) : b;
+    return a ? a : e->isOp("arith.subf") ? exprs.op("arith.negf", {b}) : b;
   };
   unsigned place = weight->isOp("math.powf") ? 1 : 0;
   auto operands = llvm::to_vector(weight->operands);
   operands[place] = difference(operands[place]);
-  return exprs.op(*weight->op, weight->attributes, operands, weight->type);
+  return exprs.withOperands(weight, operands);
 }

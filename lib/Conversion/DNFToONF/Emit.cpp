@@ -1,7 +1,7 @@
 //===- Emit.cpp - emits plans as onf --------------------------------------===//
 #include "dialects/MoA/IR/Monoid.h"
+#include "lib/Conversion/DNFToONF/AffineForm.h"
 #include "lib/Conversion/DNFToONF/Derivation.h"
-#include "lib/Conversion/DNFToONF/LinearForm.h"
 #include "lib/Conversion/Limits.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include <cmath>
@@ -12,8 +12,8 @@ using namespace moa;
 namespace {
 
 /// A region under construction: the values that are bound and computed in it.
-struct Scope {
-  explicit Scope(OpBuilder builder) : builder(builder) {}
+struct OpenRegion {
+  explicit OpenRegion(OpBuilder builder) : builder(builder) {}
   OpBuilder builder;
   llvm::DenseMap<Expr, Value> values;
   /// For a fold that is computed where it is used: the expressions that its body reads.
@@ -22,10 +22,10 @@ struct Scope {
   bool mayBeEmpty = false;
 };
 
-class Emitter {
+class ONFEmitter {
 public:
-  Emitter(ExprContext &exprs, FoldRules &rules, Derivation &derivation, dnf::KernelOp source, size_t most)
-      : exprs(exprs), rules(rules), derivation(derivation), source(source), loc(source.getLoc()),
+  ONFEmitter(ExprContext &exprs, Derivation &derivation, dnf::KernelOp source, size_t most)
+      : exprs(exprs), rules(derivation.getRules()), derivation(derivation), source(source), loc(source.getLoc()),
         place(source.getLoc()) {
     size_t ops = 0;
     source.walk([&](Operation *) { ++ops; });
@@ -36,7 +36,7 @@ public:
   onf::KernelOp run(std::vector<NestPlan> &nests);
 
 private:
-  // Scalar code. Every expression is computed once, in the outermost scope that binds its operands.
+  // Scalar code. Every expression is computed once, in the outermost region that binds its operands.
   // An element that is known to be in bounds only if a fold has elements stays in this fold.
   Value emit(Expr e);
   unsigned levelOf(Expr e);
@@ -52,18 +52,15 @@ private:
   LogicalResult checkSize(NestPlan &nest);
   void emitFold(NestPlan &nest, FoldPlan &fold);
   Value emitAcc(NestPlan &nest, AccPlan &acc);
-  void emitRepair(AccPlan &acc, onf::AccOp op);
+  void emitRescale(AccPlan &acc, onf::AccOp op);
   void settle(NestPlan &nest, FoldPlan &fold, onf::FoldOp op);
   void emitOutput(NestPlan &nest, OutputPlan &output);
   void emitStore(NestPlan &nest, OutputPlan &output);
 
-  LinearForm address(StringRef array, ArrayRef<Expr> indices);
-  void splitForm(const LinearForm &form, SmallVectorImpl<Value> &terms, SmallVectorImpl<Attribute> &coefficients);
+  AffineForm address(StringRef array, ArrayRef<Expr> indices);
+  void splitForm(const AffineForm &form, SmallVectorImpl<Value> &terms, SmallVectorImpl<Attribute> &coefficients);
   /// Returns where a reduction was written.
-  Location placeOf(Expr reduce) {
-    auto it = exprs.places.find(reduce);
-    return it == exprs.places.end() ? loc : it->second;
-  }
+  Location placeOf(Expr reduce) { return exprs.placeOf(reduce, loc); }
   /// Returns a placeholder, whose value the caller binds.
   Expr placeholder(Type type) { return exprs.psi(-1 - nextPlaceholder++, {}, type); }
   StringAttr str(const Twine &text) { return StringAttr::get(exprs.getContext(), text); }
@@ -73,14 +70,14 @@ private:
       attrs.push_back(str(text));
     return ArrayAttr::get(exprs.getContext(), attrs);
   }
-  Scope &push(OpBuilder builder) {
+  OpenRegion &push(OpBuilder builder) {
     levels.clear();
-    scopes.push_back(std::make_unique<Scope>(builder));
-    return *scopes.back();
+    regions.push_back(std::make_unique<OpenRegion>(builder));
+    return *regions.back();
   }
   void pop() {
     levels.clear();
-    scopes.pop_back();
+    regions.pop_back();
   }
 
   ExprContext &exprs;
@@ -90,18 +87,18 @@ private:
   Location loc;
   Location place; // of the result that is being computed
   onf::KernelOp target;
-  std::vector<std::unique_ptr<Scope>> scopes;
+  std::vector<std::unique_ptr<OpenRegion>> regions;
   llvm::DenseMap<Expr, unsigned> levels;
   /// Row indices of the nest, with their extents.
   IndexExtents rows;
   /// A state that carries an axis, after its fold: the array and, if it may have ended singular,
   /// the condition under which it did and its value then.
-  struct Carried {
+  struct FinalAccumulator {
     Value state, singular, limit;
     int64_t index;
-    Expr leftOut; // joins each element (Repair::leftOut), or null
+    Expr leftOut; // joins each element (RescaleRule::leftOut), or null
   };
-  llvm::DenseMap<Expr, Carried> carried;
+  llvm::DenseMap<Expr, FinalAccumulator> accumulators;
   int64_t nextPlaceholder = 0;
   /// Reductions whose folds are being emitted.
   llvm::DenseSet<Expr> open;
@@ -117,53 +114,53 @@ private:
 // Scalar code
 //===----------------------------------------------------------------------===//
 
-Value Emitter::find(Expr e) {
-  for (auto &scope : scopes)
-    if (Value value = scope->values.lookup(e))
+Value ONFEmitter::find(Expr e) {
+  for (auto &region : regions)
+    if (Value value = region->values.lookup(e))
       return value;
   return Value();
 }
 
-unsigned Emitter::levelOf(Expr e) {
-  for (auto [k, scope] : llvm::enumerate(scopes))
-    if (scope->values.count(e))
+unsigned ONFEmitter::levelOf(Expr e) {
+  for (auto [k, region] : llvm::enumerate(regions))
+    if (region->values.count(e))
       return k;
   if (auto it = levels.find(e); it != levels.end())
     return it->second;
   unsigned level = 0;
-  if (auto it = carried.find(e); it != carried.end())
+  if (auto it = accumulators.find(e); it != accumulators.end())
     level = levelOf(exprs.index(it->second.index));
   else
     for (Expr operand : e->operands)
       level = std::max(level, levelOf(operand));
   if (e->kind == ExprKind::Psi)
-    for (unsigned k = level + 1; k < scopes.size(); ++k)
-      if (scopes[k]->mayBeEmpty && !mayLeaveFolds(e))
+    for (unsigned k = level + 1; k < regions.size(); ++k)
+      if (regions[k]->mayBeEmpty && !mayLeaveFolds(e))
         level = k;
   return levels[e] = level;
 }
 
 /// Returns whether a load may leave folds that may be empty. A constant index, as in g[0], must be
 /// known to be in bounds, because its axis may be empty.
-bool Emitter::mayLeaveFolds(Expr load) {
+bool ONFEmitter::mayLeaveFolds(Expr load) {
   bool isAtNumber = llvm::any_of(load->operands, [](Expr index) { return index->freeIndices.empty(); });
   return !isAtNumber || derivation.readsInside(load, rows);
 }
 
-Value Emitter::emitOp(Expr e, OpBuilder &b, ArrayRef<Value> operands) {
+Value ONFEmitter::emitOp(Expr e, OpBuilder &b, ArrayRef<Value> operands) {
   OperationState state(loc, *e->op, operands, e->type, e->attributes.getValue());
   return b.create(state)->getResult(0);
 }
 
-Value Emitter::emit(Expr e) {
+Value ONFEmitter::emit(Expr e) {
   if (Value value = find(e))
     return value;
   unsigned level = levelOf(e);
-  OpBuilder &b = scopes[level]->builder;
+  OpBuilder &b = regions[level]->builder;
   Value result;
   switch (e->kind) {
   case ExprKind::Index:
-    llvm_unreachable("an index is bound by a scope");
+    llvm_unreachable("an index is bound by a region");
   case ExprKind::Extent:
     result = onf::ExtentOp::create(b, loc, e->text);
     break;
@@ -181,8 +178,8 @@ Value Emitter::emit(Expr e) {
     break;
   }
   case ExprKind::Reduce:
-    if (auto it = carried.find(e); it != carried.end()) {
-      const Carried &c = it->second;
+    if (auto it = accumulators.find(e); it != accumulators.end()) {
+      const FinalAccumulator &c = it->second;
       result = onf::AtOp::create(b, loc, e->type, c.state, emit(exprs.index(c.index)));
       if (c.leftOut)
         result = buildMonoid(b, loc, e->monoid, result, emit(c.leftOut));
@@ -194,24 +191,24 @@ Value Emitter::emit(Expr e) {
     break;
   }
   ++written;
-  scopes[level]->values[e] = result;
+  regions[level]->values[e] = result;
   return result;
 }
 
 /// Returns the reductions over the range of `e` that the same body reads and that do not read each
 /// other (R2 inside a fold that is computed where it is used). They become states of one fold. In
 /// separate folds each would repeat all its operands, at every level of a chain of definitions.
-SmallVector<Expr> Emitter::reductionsBeside(Expr e, unsigned level) {
-  if (scopes[level]->roots.empty())
+SmallVector<Expr> ONFEmitter::reductionsBeside(Expr e, unsigned level) {
+  if (regions[level]->roots.empty())
     return {e};
   int64_t j = exprs.freshIndex(exprs.boundName(e));
   Expr present = exprs.open(e, j).second;
   auto isBound = [](Expr node) { return llvm::any_of(node->freeIndices, [](int64_t id) { return id < 0; }); };
   llvm::SetVector<Expr> candidates;
-  for (Expr root : scopes[level]->roots)
+  for (Expr root : regions[level]->roots)
     walk(root, [&](Expr node) {
       if (node->kind == ExprKind::Reduce && !isBound(node) && node->extent == e->extent && node != e &&
-          !open.contains(node) && !carried.contains(node) && !find(node) && levelOf(node) == level &&
+          !open.contains(node) && !accumulators.contains(node) && !find(node) && levelOf(node) == level &&
           exprs.open(node, j).second == present)
         candidates.insert(node);
     });
@@ -230,20 +227,20 @@ SmallVector<Expr> Emitter::reductionsBeside(Expr e, unsigned level) {
 }
 
 /// Emits a reduction that is no state of the row, as a fold where it is used.
-Value Emitter::emitInnerReduce(Expr e, unsigned level) {
+Value ONFEmitter::emitInnerReduce(Expr e, unsigned level) {
   if (written > mostWritten) {
-    OpBuilder &b = scopes[level]->builder;
+    OpBuilder &b = regions[level]->builder;
     return arith::ConstantOp::create(b, loc, b.getZeroAttr(e->type));
   }
-  // Set aside the scopes inside `level`, which do not matter to it.
-  std::deque<std::unique_ptr<Scope>> inner;
-  while (scopes.size() > level + 1) {
-    inner.push_front(std::move(scopes.back()));
+  // Set aside the regions inside `level`, which do not matter to it.
+  std::deque<std::unique_ptr<OpenRegion>> inner;
+  while (regions.size() > level + 1) {
+    inner.push_front(std::move(regions.back()));
     pop();
   }
   SmallVector<Expr> group = reductionsBeside(e, level);
   open.insert(group.begin(), group.end());
-  OpBuilder &b = scopes[level]->builder;
+  OpBuilder &b = regions[level]->builder;
   std::string name = exprs.boundName(e).str();
   SmallVector<Type> types;
   for (Expr reduce : group)
@@ -254,36 +251,35 @@ Value Emitter::emitInnerReduce(Expr e, unsigned level) {
   int64_t j = exprs.freshIndex(name);
   OpBuilder nested(b);
   Block *block = nested.createBlock(&fold.getBody(), {}, b.getIndexType(), loc);
-  Scope &scope = push(nested);
-  scope.values[exprs.index(j)] = block->getArgument(0);
-  scope.mayBeEmpty = knownExtent(e).value_or(0) <= 0 || e->getPresent();
+  OpenRegion &region = push(nested);
+  region.values[exprs.index(j)] = block->getArgument(0);
+  region.mayBeEmpty = knownExtent(e).value_or(0) <= 0 || e->getPresent();
   SmallVector<Expr> bodies;
   for (Expr reduce : group)
     bodies.push_back(exprs.open(reduce, j).first);
-  scope.roots = bodies;
+  region.roots = bodies;
   if (Expr present = exprs.open(e, j).second) {
-    scope.roots.push_back(present);
-    onf::GuardOp::create(scopes.back()->builder, loc, emit(present));
+    region.roots.push_back(present);
+    onf::GuardOp::create(regions.back()->builder, loc, emit(present));
   }
   SmallVector<Value> states;
   for (auto [reduce, body] : llvm::zip_equal(group, bodies)) {
     AccPlan acc;
     acc.reduce = reduce;
-    auto it = exprs.reductionNames.find(reduce);
-    acc.name = it != exprs.reductionNames.end() ? it->second : stringifyMonoid(reduce->monoid).str();
+    acc.name = exprs.nameOf(reduce, stringifyMonoid(reduce->monoid));
     acc.body = body;
     NestPlan none;
     states.push_back(emitAcc(none, acc));
   }
-  onf::YieldOp::create(scopes.back()->builder, loc, states);
+  onf::YieldOp::create(regions.back()->builder, loc, states);
   pop();
   b.setInsertionPointAfter(fold);
   for (auto [reduce, result] : llvm::zip_equal(group, fold.getResults())) {
-    scopes[level]->values[reduce] = result;
+    regions[level]->values[reduce] = result;
     open.erase(reduce);
   }
-  for (std::unique_ptr<Scope> &innerScope : inner)
-    scopes.push_back(std::move(innerScope));
+  for (std::unique_ptr<OpenRegion> &innerRegion : inner)
+    regions.push_back(std::move(innerRegion));
   levels.clear();
   return fold.getResult(0);
 }
@@ -292,15 +288,15 @@ Value Emitter::emitInnerReduce(Expr e, unsigned level) {
 // Addresses
 //===----------------------------------------------------------------------===//
 
-LinearForm Emitter::address(StringRef array, ArrayRef<Expr> indices) {
-  LinearForm form;
+AffineForm ONFEmitter::address(StringRef array, ArrayRef<Expr> indices) {
+  AffineForm form;
   for (auto [k, index] : llvm::enumerate(indices))
     form.add(index, SymExpr::symbol((array + ".s" + Twine(k)).str()));
   return form;
 }
 
-void Emitter::splitForm(const LinearForm &form, SmallVectorImpl<Value> &terms,
-                        SmallVectorImpl<Attribute> &coefficients) {
+void ONFEmitter::splitForm(const AffineForm &form, SmallVectorImpl<Value> &terms,
+                           SmallVectorImpl<Attribute> &coefficients) {
   for (auto &[term, coefficient] : form.terms) {
     if (coefficient.isZero())
       continue;
@@ -309,13 +305,13 @@ void Emitter::splitForm(const LinearForm &form, SmallVectorImpl<Value> &terms,
   }
 }
 
-Value Emitter::emitLoad(Expr e) {
-  LinearForm form = address(exprs.inputNames[e->id], e->operands);
+Value ONFEmitter::emitLoad(Expr e) {
+  AffineForm form = address(exprs.inputNames[e->id], e->operands);
   unsigned level = levelOf(e);
   SmallVector<Value> terms;
   SmallVector<Attribute> coefficients;
   splitForm(form, terms, coefficients);
-  OpBuilder &b = scopes[level]->builder;
+  OpBuilder &b = regions[level]->builder;
   return onf::LoadOp::create(b, place, e->type, target.getBody().getArgument(e->id), terms,
                              b.getArrayAttr(coefficients), str(form.constant.str()));
 }
@@ -324,7 +320,7 @@ Value Emitter::emitLoad(Expr e) {
 // Folds
 //===----------------------------------------------------------------------===//
 
-Value Emitter::emitAcc(NestPlan &nest, AccPlan &acc) {
+Value ONFEmitter::emitAcc(NestPlan &nest, AccPlan &acc) {
   Expr e = acc.reduce;
   ++copies[placeOf(e)];
   SmallVector<std::string> names, extents;
@@ -335,63 +331,63 @@ Value Emitter::emitAcc(NestPlan &nest, AccPlan &acc) {
     extents.push_back(nest.carriedExtents[*acc.carried]);
     type = ArrayType::get(context, {str(extents[0])}, e->type);
   }
-  // Values that do not depend on a carried index belong to the fold's scope.
+  // Values that do not depend on a carried index belong to the fold's region.
   Value scalar = acc.carried ? Value() : emit(acc.body);
   SmallVector<Value> refs, others;
-  for (const Repair::Other &other : acc.repair.others)
+  for (const RescaleRule::Other &other : acc.rescale.others)
     others.push_back(emit(other.sum));
   SmallVector<Attribute> singular;
-  for (auto [ref, value] : llvm::zip(acc.repair.refs, acc.repair.singular)) {
+  for (auto [ref, value] : llvm::zip(acc.rescale.refs, acc.rescale.singular)) {
     refs.push_back(emit(ref));
     singular.push_back(FloatAttr::get(isa<FloatType>(ref->type) ? ref->type : Float64Type::get(context), value));
   }
-  OpBuilder &b = scopes.back()->builder;
+  OpBuilder &b = regions.back()->builder;
   auto op = onf::AccOp::create(b, placeOf(e), type, e->monoid, str(acc.name), strings(names), strings(extents), refs,
-                               others, acc.repair.resets ? ScalarFn::select : ScalarFn::mul, b.getArrayAttr(singular),
+                               others, acc.rescale.resets ? ScalarFn::select : ScalarFn::mul, b.getArrayAttr(singular),
                                e->rounds, e->function);
   b.setInsertionPoint(op);
   OpBuilder nested(b);
   Block *block = nested.createBlock(&op.getValue(), {}, SmallVector<Type>(names.size(), b.getIndexType()),
                                     SmallVector<Location>(names.size(), loc));
-  Scope &scope = push(nested);
+  OpenRegion &region = push(nested);
   if (acc.carried)
-    scope.values[exprs.index(*acc.carried)] = block->getArgument(0);
+    region.values[exprs.index(*acc.carried)] = block->getArgument(0);
   Value value = scalar ? scalar : emit(acc.body);
-  onf::YieldOp::create(scopes.back()->builder, loc, value);
+  onf::YieldOp::create(regions.back()->builder, loc, value);
   pop();
   if (!refs.empty())
-    emitRepair(acc, op);
+    emitRescale(acc, op);
   b.setInsertionPointAfter(op);
   return op.getResult();
 }
 
-void Emitter::emitRepair(AccPlan &acc, onf::AccOp op) {
+void ONFEmitter::emitRescale(AccPlan &acc, onf::AccOp op) {
   SmallVector<Type> types;
-  for (Expr ref : acc.repair.refs)
+  for (Expr ref : acc.rescale.refs)
     types.append(2, ref->type);
   OpBuilder nested(op);
   Block *block = nested.createBlock(&op.getRepair(), {}, types, SmallVector<Location>(types.size(), loc));
-  Scope &scope = push(nested);
+  OpenRegion &region = push(nested);
   llvm::DenseMap<Expr, Expr> olds, news;
   StateSet states;
-  for (auto [k, ref] : llvm::enumerate(acc.repair.refs)) {
+  for (auto [k, ref] : llvm::enumerate(acc.rescale.refs)) {
     states.insert(ref);
     olds[ref] = placeholder(ref->type);
     news[ref] = placeholder(ref->type);
-    scope.values[olds[ref]] = block->getArgument(2 * k);
-    scope.values[news[ref]] = block->getArgument(2 * k + 1);
+    region.values[olds[ref]] = block->getArgument(2 * k);
+    region.values[news[ref]] = block->getArgument(2 * k + 1);
   }
   auto oldOf = [&](Expr e) { return olds.lookup(e); };
   auto newOf = [&](Expr e) { return news.lookup(e); };
-  Expr factor =
-      acc.repair.resets ? rules.unchanged(states, oldOf, newOf) : rules.ratio(acc.repair.h, states, oldOf, newOf);
+  Expr factor = acc.rescale.resets ? rules.unchanged(states, oldOf, newOf)
+                                   : rules.correctionFactor(acc.rescale.h, states, oldOf, newOf);
   SmallVector<Value> values{emit(factor)};
   SmallVector<Expr> by;
-  for (Expr h : acc.repair.from)
+  for (Expr h : acc.rescale.from)
     by.push_back(rules.difference(h, states, oldOf, newOf));
-  for (const Repair::Other &other : acc.repair.others)
-    values.push_back(emit(exprs.op("arith.mulf", {factor, rules.coefficient(other, by)}, factor->type)));
-  onf::YieldOp::create(scopes.back()->builder, loc, values);
+  for (const RescaleRule::Other &other : acc.rescale.others)
+    values.push_back(emit(exprs.op("arith.mulf", {factor, rules.coefficient(other, by)})));
+  onf::YieldOp::create(regions.back()->builder, loc, values);
   pop();
 }
 
@@ -399,16 +395,16 @@ void Emitter::emitRepair(AccPlan &acc, onf::AccOp op) {
 /// state stays at the identity. If a ref is still singular at the end of a non-empty range, the
 /// value is 0 · H, as in the unmodified expression (NaN if H is ∞). Extremes are also joined with
 /// the 0 of terms at which a ref would have been singular.
-void Emitter::settle(NestPlan &nest, FoldPlan &fold, onf::FoldOp op) {
-  Scope &row = *scopes.back();
+void ONFEmitter::settle(NestPlan &nest, FoldPlan &fold, onf::FoldOp op) {
+  OpenRegion &row = *regions.back();
   OpBuilder &b = row.builder;
   for (auto [acc, result] : llvm::zip(fold.accs, op.getResults()))
-    if (!acc->carried && acc->repair.refs.empty())
+    if (!acc->carried && acc->rescale.refs.empty())
       row.values[acc->reduce] = result;
   levels.clear();
   for (auto [acc, result] : llvm::zip(fold.accs, op.getResults())) {
     Value ended;
-    for (auto [ref, value] : llvm::zip(acc->repair.refs, acc->repair.singular)) {
+    for (auto [ref, value] : llvm::zip(acc->rescale.refs, acc->rescale.singular)) {
       if (std::isnan(value))
         continue;
       Value point = arith::ConstantOp::create(b, loc, FloatAttr::get(ref->type, value));
@@ -420,14 +416,14 @@ void Emitter::settle(NestPlan &nest, FoldPlan &fold, onf::FoldOp op) {
       Value any = emit(derivation.makeAny(fold.extent, fold.index, fold.present));
       ended = arith::AndIOp::create(b, loc, any, ended);
       Expr zero = exprs.floatConstant(0, acc->reduce->type);
-      Expr value = exprs.op("arith.mulf", {zero, acc->repair.h}, acc->reduce->type);
-      for (Expr h : acc->repair.from)
-        value = exprs.op("arith.mulf", {value, h}, acc->reduce->type);
+      Expr value = exprs.op("arith.mulf", {zero, acc->rescale.h});
+      for (Expr h : acc->rescale.from)
+        value = exprs.op("arith.mulf", {value, h});
       limit = emit(value);
     }
-    Expr leftOut = acc->repair.leftOut.empty() ? nullptr : derivation.makeLeftOut(*acc, fold.index);
+    Expr leftOut = acc->rescale.leftOut.empty() ? nullptr : derivation.makeLeftOut(*acc, fold.index);
     if (acc->carried) {
-      carried[acc->reduce] = {result, ended, limit, *acc->carried, leftOut};
+      accumulators[acc->reduce] = {result, ended, limit, *acc->carried, leftOut};
       continue;
     }
     Value value = leftOut ? buildMonoid(b, loc, acc->reduce->monoid, result, emit(leftOut)) : result;
@@ -438,33 +434,33 @@ void Emitter::settle(NestPlan &nest, FoldPlan &fold, onf::FoldOp op) {
   levels.clear();
 }
 
-void Emitter::emitFold(NestPlan &nest, FoldPlan &fold) {
+void ONFEmitter::emitFold(NestPlan &nest, FoldPlan &fold) {
   SmallVector<Type> types;
   for (AccPlan *acc : fold.accs)
     types.push_back(
         acc->carried ? ArrayType::get(exprs.getContext(), {str(nest.carriedExtents[*acc->carried])}, acc->reduce->type)
                      : acc->reduce->type);
-  OpBuilder &b = scopes.back()->builder;
+  OpBuilder &b = regions.back()->builder;
   auto op = onf::FoldOp::create(b, placeOf(fold.accs.front()->reduce), types, str(exprs.indexName(fold.index)),
                                 str(fold.extent), onf::AxisAttr(), ArrayAttr(), ValueRange{});
   b.setInsertionPoint(op);
   OpBuilder nested(b);
   Block *block = nested.createBlock(&op.getBody(), {}, b.getIndexType(), loc);
-  Scope &scope = push(nested);
-  scope.values[exprs.index(fold.index)] = block->getArgument(0);
-  scope.mayBeEmpty = SymExpr::parse(fold.extent)->getConstant().value_or(0) <= 0 || fold.present;
+  OpenRegion &region = push(nested);
+  region.values[exprs.index(fold.index)] = block->getArgument(0);
+  region.mayBeEmpty = knownExtent(fold.extent).value_or(0) <= 0 || fold.present;
   if (fold.present) {
     Value condition = emit(fold.present);
-    onf::GuardOp::create(scopes.back()->builder, loc, condition);
+    onf::GuardOp::create(regions.back()->builder, loc, condition);
   }
   SmallVector<Value> states;
   for (AccPlan *acc : fold.accs) {
     states.push_back(emitAcc(nest, *acc));
     if (!acc->carried)
-      scopes.back()->values[acc->reduce] = states.back();
+      regions.back()->values[acc->reduce] = states.back();
     levels.clear();
   }
-  onf::YieldOp::create(scopes.back()->builder, loc, states);
+  onf::YieldOp::create(regions.back()->builder, loc, states);
   pop();
   b.setInsertionPointAfter(op);
   settle(nest, fold, op);
@@ -474,7 +470,7 @@ void Emitter::emitFold(NestPlan &nest, FoldPlan &fold) {
 // Nests and the kernel
 //===----------------------------------------------------------------------===//
 
-void Emitter::emitStore(NestPlan &nest, OutputPlan &output) {
+void ONFEmitter::emitStore(NestPlan &nest, OutputPlan &output) {
   Value value = emit(output.value);
   SmallVector<Expr> indices;
   for (int64_t row : nest.rows)
@@ -482,11 +478,11 @@ void Emitter::emitStore(NestPlan &nest, OutputPlan &output) {
   if (output.carried)
     indices.insert(indices.begin() + output.carriedAxis, exprs.index(*output.carried));
   unsigned array = target.getNumInputs() + output.result;
-  LinearForm form = address(target.getArrayName(array), indices);
+  AffineForm form = address(target.getArrayName(array), indices);
   SmallVector<Value> terms;
   SmallVector<Attribute> coefficients;
   splitForm(form, terms, coefficients);
-  OpBuilder &b = scopes.back()->builder;
+  OpBuilder &b = regions.back()->builder;
   onf::StoreOp::create(b, output.loc, value, target.getBody().getArgument(array), terms, b.getArrayAttr(coefficients),
                        str(form.constant.str()));
 }
@@ -498,11 +494,11 @@ static Location withoutName(Location loc) {
   return loc;
 }
 
-void Emitter::emitOutput(NestPlan &nest, OutputPlan &output) {
+void ONFEmitter::emitOutput(NestPlan &nest, OutputPlan &output) {
   place = withoutName(output.loc);
   if (!output.carried)
     return emitStore(nest, output);
-  OpBuilder &b = scopes.back()->builder;
+  OpBuilder &b = regions.back()->builder;
   std::string extent = nest.carriedExtents[*output.carried];
   auto loop = onf::ForOp::create(b, output.loc, strings({exprs.indexName(*output.carried).str()}), strings({extent}));
   b.setInsertionPoint(loop);
@@ -516,7 +512,7 @@ void Emitter::emitOutput(NestPlan &nest, OutputPlan &output) {
 
 /// Reports a nest that exceeds its limit. In a chain of cascades each level is repeated at every
 /// index, and in every pass, of the next level.
-LogicalResult Emitter::checkSize(NestPlan &nest) {
+LogicalResult ONFEmitter::checkSize(NestPlan &nest) {
   if (written <= mostWritten)
     return success();
   auto *most = llvm::max_element(copies, [](auto &a, auto &b) { return a.second < b.second; });
@@ -529,7 +525,7 @@ LogicalResult Emitter::checkSize(NestPlan &nest) {
          << name << "', a result of another kernel";
 }
 
-LogicalResult Emitter::emitNest(NestPlan &nest) {
+LogicalResult ONFEmitter::emitNest(NestPlan &nest) {
   written = 0;
   copies.clear();
   OpBuilder b = OpBuilder::atBlockEnd(&target.getBody().front());
@@ -537,13 +533,11 @@ LogicalResult Emitter::emitNest(NestPlan &nest) {
   size_t rank = nest.rows.size();
   Block *block =
       b.createBlock(&loop.getBody(), {}, SmallVector<Type>(rank, b.getIndexType()), SmallVector<Location>(rank, loc));
-  carried.clear();
-  Scope &row = push(OpBuilder::atBlockEnd(block));
-  rows.clear();
-  for (auto [id, arg, extent] : llvm::zip(nest.rows, block->getArguments(), nest.extents)) {
+  accumulators.clear();
+  OpenRegion &row = push(OpBuilder::atBlockEnd(block));
+  rows = nest.rowExtents();
+  for (auto [id, arg] : llvm::zip_equal(nest.rows, block->getArguments()))
     row.values[exprs.index(id)] = arg;
-    rows.push_back({id, *SymExpr::parse(extent)});
-  }
   place = withoutName(nest.outputs.front().loc);
   for (FoldPlan &fold : nest.folds)
     emitFold(nest, fold);
@@ -553,7 +547,7 @@ LogicalResult Emitter::emitNest(NestPlan &nest) {
   return checkSize(nest);
 }
 
-onf::KernelOp Emitter::run(std::vector<NestPlan> &nests) {
+onf::KernelOp ONFEmitter::run(std::vector<NestPlan> &nests) {
   OpBuilder b(source);
   target = onf::KernelOp::create(b, loc, source.getSymNameAttr(), source.getSymbols(), source.getRequires(),
                                  source.getArgNames(), source.getResultNames(), source.getResultTypes(),
@@ -582,7 +576,7 @@ onf::KernelOp Emitter::run(std::vector<NestPlan> &nests) {
   return target;
 }
 
-onf::KernelOp moa::emitONF(ExprContext &exprs, FoldRules &rules, Derivation &derivation, dnf::KernelOp kernel,
+onf::KernelOp moa::emitONF(ExprContext &exprs, Derivation &derivation, dnf::KernelOp kernel,
                            std::vector<NestPlan> &nests, size_t most) {
-  return Emitter(exprs, rules, derivation, kernel, most).run(nests);
+  return ONFEmitter(exprs, derivation, kernel, most).run(nests);
 }

@@ -11,21 +11,16 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Conversion/DNFToONF/Derivation.h"
 #include "lib/Conversion/DNFToONF/Observer.h"
+#include "llvm/Support/SaveAndRestore.h"
 
 using namespace mlir;
 using namespace moa;
 
 /// Returns whether `e` is a sum of floats without rounded operands. Rounding would fix the order of
 /// its product.
-static bool isPlainSum(Expr e) {
-  return e->kind == ExprKind::Reduce && e->monoid == Monoid::add && isa<FloatType>(e->type) && !e->rounds;
-}
+static bool isPlainSum(Expr e) { return isFloatSum(e) && !e->rounds; }
 
-static bool isPositiveConstant(StringRef text) {
-  auto extent = SymExpr::parse(text);
-  auto n = extent ? extent->getConstant() : std::nullopt;
-  return n && *n > 0;
-}
+static bool hasPositiveExtent(Expr reduce) { return knownExtent(reduce).value_or(0) > 0; }
 
 /// Returns whether two sums are over the same elements and have the same factors in any order.
 static bool isSameSum(ExprContext &exprs, FoldRules &rules, Expr a, Expr b) {
@@ -66,11 +61,7 @@ static Expr inStates(ExprContext &exprs, FoldRules &rules, Expr value, StringRef
 Expr Derivation::exchangeFactor(Expr t, int64_t k, Expr body, Expr present, unsigned n, Expr inner, int64_t axis,
                                 ArrayRef<Expr> states) {
   Expr innerBody = exprs.open(inner, axis).first;
-  auto part = [&](bool dependent) {
-    return rules.rebuildProduct(
-        innerBody, [&](unsigned, Expr factor) { return factor->dependsOn(k) == dependent ? factor : nullptr; });
-  };
-  Expr inside = part(true), outside = part(false);
+  Expr inside = rules.factorsOn(innerBody, k), outside = rules.factorsOn(innerBody, k, /*depend=*/false);
   Expr term = rules.rebuildProduct(body, [&](unsigned m, Expr factor) { return m == n ? inside : factor; });
   Expr value = normalise(exprs.reduce(Monoid::add, t->extent, k, term, present, TypeAttr(), exprs.boundName(t)));
   // Drop the guard of R1 inside: over an empty range the whole is 0, whatever B is.
@@ -81,12 +72,12 @@ Expr Derivation::exchangeFactor(Expr t, int64_t k, Expr body, Expr present, unsi
   if (!value)
     return nullptr;
   if (outside)
-    value = exprs.op("arith.mulf", {outside, value}, t->type);
+    value = exprs.op("arith.mulf", {outside, value});
   value = normalise(exprs.reduce(Monoid::add, inner->extent, axis, value, nullptr, TypeAttr(), exprs.boundName(inner)));
   for (Expr sum : outermostReductions(value))
     if (sum->extent == inner->extent)
       exprs.inheritName(t, sum);
-  return any == exprs.boolean(true) ? value : exprs.op("arith.select", {any, value, zero}, t->type);
+  return exprs.guarded(any, value, zero);
 }
 
 /// Applies R5 if the row computes the new inner sum anyway.
@@ -95,7 +86,7 @@ Expr Derivation::exchange(const NestPlan &nest, Expr t, int64_t k, Expr body, Ex
   for (auto [n, factor] : llvm::enumerate(factors)) {
     Expr inner = factor.base;
     if (factor.divides || !isPlainSum(inner) || inner->getPresent() || !inner->dependsOn(k) ||
-        !isPositiveConstant(inner->extent))
+        !hasPositiveExtent(inner))
       continue;
     for (auto &[axis, extent] : nest.carriedExtents) {
       if (extent != inner->extent || t->dependsOn(axis))
@@ -108,7 +99,7 @@ Expr Derivation::exchange(const NestPlan &nest, Expr t, int64_t k, Expr body, Ex
 }
 
 /// Rewrites select(c, F(select(c, a, b)), z) to select(c, F(a), z), outside of reductions.
-static Expr dropRepeatedChoices(ExprContext &exprs, Expr e) {
+static Expr dropRepeatedSelections(ExprContext &exprs, Expr e) {
   std::function<Expr(Expr, Expr)> under = [&](Expr root, Expr condition) {
     return exprs.replace(root, [&](Expr node) -> Expr {
       if (node->kind == ExprKind::Reduce)
@@ -124,9 +115,8 @@ static Expr dropRepeatedChoices(ExprContext &exprs, Expr e) {
     if (!node->isOp("arith.select"))
       return nullptr;
     Expr value = under(node->operands[1], node->operands[0]);
-    return value == node->operands[1]
-               ? nullptr
-               : exprs.op(*node->op, node->attributes, {node->operands[0], value, node->operands[2]}, node->type);
+    return value == node->operands[1] ? nullptr
+                                      : exprs.withOperands(node, {node->operands[0], value, node->operands[2]});
   });
 }
 
@@ -137,15 +127,10 @@ unsigned Derivation::countPasses(const NestPlan &nest, ArrayRef<OutputPlan> outp
   trial.outputs.assign(outputs.begin(), outputs.end());
   trial.carriedExtents = nest.carriedExtents;
   trial.innerAxes = nest.innerAxes;
-  FoldObserver *listener = std::exchange(observer, nullptr);
-  bool wasQuiet = std::exchange(quiet, true);
+  llvm::SaveAndRestore<FoldObserver *> listener(observer, nullptr);
+  llvm::SaveAndRestore<bool> tried(isTrial, true);
   planFolds(trial);
-  quiet = wasQuiet;
-  observer = listener;
-  return llvm::count_if(trial.folds, [](const FoldPlan &fold) {
-    auto extent = SymExpr::parse(fold.extent);
-    return !extent || !extent->getConstant();
-  });
+  return llvm::count_if(trial.folds, [](const FoldPlan &fold) { return !knownExtent(fold.extent); });
 }
 
 void Derivation::exchangeReductions(NestPlan &nest) {
@@ -173,7 +158,7 @@ void Derivation::exchangeReductions(NestPlan &nest) {
       auto it = exchanged.find(e);
       return it == exchanged.end() ? nullptr : it->second.value;
     });
-    output.value = dropRepeatedChoices(exprs, output.value);
+    output.value = dropRepeatedSelections(exprs, output.value);
   }
   // A reader of the exchanged sum in its own range may lose the pass that it shared.
   bool pays = !exchanged.empty() && countPasses(nest, after) <= countPasses(nest, nest.outputs);
@@ -188,8 +173,8 @@ void Derivation::exchangeReductions(NestPlan &nest) {
 
 /// Applies R5 in the other direction, for a sum over an axis of known length that has a cascade
 /// over another range as a factor: the sum moves into the term of the cascade.
-Expr Derivation::takeSumIn(Expr t) {
-  if (!enabled("R5") || !isPlainSum(t) || t->getPresent() || !isPositiveConstant(t->extent))
+Expr Derivation::moveSumIntoCascade(Expr t) {
+  if (!enabled("R5") || !isPlainSum(t) || t->getPresent() || !hasPositiveExtent(t))
     return nullptr;
   int64_t d = exprs.freshIndex(exprs.boundName(t));
   Expr body = exprs.open(t, d).first;
@@ -212,15 +197,11 @@ Expr Derivation::takeSumIn(Expr t) {
     });
     if (hasOther)
       continue;
-    auto part = [&](bool dependent) {
-      return rules.rebuildProduct(
-          term, [&](unsigned, Expr base) { return base->dependsOn(d) == dependent ? base : nullptr; });
-    };
-    Expr inside = part(true), outside = part(false);
+    Expr inside = rules.factorsOn(term, d), outside = rules.factorsOn(term, d, /*depend=*/false);
     Expr inner = rules.rebuildProduct(body, [&](unsigned m, Expr base) { return m == n ? inside : base; });
     Expr value = exprs.reduce(Monoid::add, t->extent, d, inner, nullptr, TypeAttr(), exprs.boundName(t));
     if (outside)
-      value = exprs.op("arith.mulf", {outside, value}, t->type);
+      value = exprs.op("arith.mulf", {outside, value});
     value = exprs.reduce(Monoid::add, cascade->extent, k, value, present, TypeAttr(), exprs.boundName(cascade));
     exprs.inheritName(t, value);
     if (observer)

@@ -17,16 +17,16 @@ using namespace moa;
 namespace {
 
 /// One term of a sum of products: G depends on the index, H on results.
-struct Term {
+struct Summand {
   SmallVector<Expr> g, h;
   bool isShifted = false; // g is measured from its first value
 };
-using Terms = SmallVector<Term>;
-constexpr size_t kMostTerms = 8;
+using Summands = SmallVector<Summand>;
+constexpr size_t kMostSummands = 8;
 
-class Expansion {
+class SumExpansion {
 public:
-  Expansion(ExprContext &exprs, FoldRules &rules, Expr sum, int64_t j)
+  SumExpansion(ExprContext &exprs, FoldRules &rules, Expr sum, int64_t j)
       : exprs(exprs), rules(rules), sum(sum), j(j), type(sum->type) {}
 
   /// Returns the expansion of `body`, or null if it does not have this form.
@@ -36,16 +36,16 @@ private:
   bool weighsResults(Expr weights, const StateSet &results);
   bool readsResult(Expr e);
   bool isMixed(Expr e) { return e->dependsOn(j) && readsResult(e); }
-  std::optional<Terms> separate(Expr e);
-  std::optional<Terms> product(const Terms &a, const Terms &b);
-  bool addsExtremes(const Terms &terms);
-  bool canShift(const Terms &terms);
-  Terms shifted(const Terms &terms);
+  std::optional<Summands> separate(Expr e);
+  std::optional<Summands> product(const Summands &a, const Summands &b);
+  bool addsExtremes(const Summands &terms);
+  bool canShift(const Summands &terms);
+  Summands shifted(const Summands &terms);
   Expr count();
   std::optional<Expr> meanOfDistances(Expr h, Expr g, Expr first);
   Expr firstValue(Expr g);
   Expr multiply(ArrayRef<Expr> factors);
-  Expr op(StringRef name, Expr a, Expr b) { return exprs.op(name, {a, b}, type); }
+  Expr op(StringRef name, Expr a, Expr b) { return exprs.op(name, {a, b}); }
 
   ExprContext &exprs;
   FoldRules &rules;
@@ -57,53 +57,51 @@ private:
 /// Returns whether a factor of the weights also scales the terms of results. The first value is
 /// within √n deviations of a mean, but not of a weighted mean: an element of little weight may be
 /// anywhere.
-bool Expansion::weighsResults(Expr weights, const StateSet &results) {
+bool SumExpansion::weighsResults(Expr weights, const StateSet &results) {
   StateSet factors;
   for (const FoldRules::Factor &factor : rules.factors(weights))
     if (factor.base->dependsOn(j))
       factors.insert(factor.base);
-  bool found = false;
-  for (Expr result : results)
-    if (result->extent == sum->extent)
-      walk(exprs.open(result, j).first, [&](Expr node) { found |= factors.contains(node); });
-  return found;
+  return llvm::any_of(results, [&](Expr result) {
+    return result->extent == sum->extent && rules.reads(exprs.open(result, j).first, factors);
+  });
 }
 
 /// Returns whether `e` reads results of reductions over the same range without conditions.
-bool Expansion::readsResult(Expr e) {
+bool SumExpansion::readsResult(Expr e) {
   return llvm::any_of(outermostReductions(e),
                       [&](Expr r) { return r->extent == sum->extent && !r->dependsOn(j) && !r->getPresent(); });
 }
 
-Expr Expansion::multiply(ArrayRef<Expr> factors) {
+Expr SumExpansion::multiply(ArrayRef<Expr> factors) {
   Expr result = nullptr;
   for (Expr factor : factors)
     result = result ? op("arith.mulf", result, factor) : factor;
   return result ? result : exprs.floatConstant(1, type);
 }
 
-std::optional<Terms> Expansion::product(const Terms &a, const Terms &b) {
-  Terms result;
-  for (const Term &x : a)
-    for (const Term &y : b) {
-      Term both = x;
+std::optional<Summands> SumExpansion::product(const Summands &a, const Summands &b) {
+  Summands result;
+  for (const Summand &x : a)
+    for (const Summand &y : b) {
+      Summand both = x;
       both.g.append(y.g);
       both.h.append(y.h);
       both.isShifted |= y.isShifted;
       llvm::stable_sort(both.g, [](Expr p, Expr q) { return p->serial < q->serial; });
       result.push_back(std::move(both));
     }
-  if (result.size() > 4 * kMostTerms)
+  if (result.size() > 4 * kMostSummands)
     return std::nullopt;
   return result;
 }
 
 /// Returns e as a sum of products.
-std::optional<Terms> Expansion::separate(Expr e) {
+std::optional<Summands> SumExpansion::separate(Expr e) {
   if (!readsResult(e))
-    return e->dependsOn(j) ? Terms{Term{{e}, {}}} : Terms{Term{{}, {e}}};
+    return e->dependsOn(j) ? Summands{Summand{{e}, {}}} : Summands{Summand{{}, {e}}};
   if (!e->dependsOn(j))
-    return Terms{Term{{}, {e}}};
+    return Summands{Summand{{}, {e}}};
   auto part = [&](unsigned k) { return separate(e->operands[k]); };
   // A factor that is a sum is measured from its first value before it is multiplied, because its
   // parts then no longer cancel.
@@ -111,10 +109,10 @@ std::optional<Terms> Expansion::separate(Expr e) {
     auto terms = part(k);
     if (!terms || terms->size() < 2)
       return terms;
-    return canShift(*terms) ? std::optional<Terms>(shifted(*terms)) : std::nullopt;
+    return canShift(*terms) ? std::optional<Summands>(shifted(*terms)) : std::nullopt;
   };
-  auto negated = [&](Terms terms) {
-    for (Term &term : terms)
+  auto negated = [&](Summands terms) {
+    for (Summand &term : terms)
       term.h.push_back(exprs.floatConstant(-1, type));
     return terms;
   };
@@ -124,13 +122,13 @@ std::optional<Terms> Expansion::separate(Expr e) {
     if (!b)
       return std::nullopt;
     a->append(e->isOp("arith.subf") ? negated(*b) : *b);
-    if (a->size() > 4 * kMostTerms)
+    if (a->size() > 4 * kMostSummands)
       return std::nullopt;
     return a;
   }
   if (e->isOp("arith.negf")) {
     auto a = part(0);
-    return a ? std::optional<Terms>(negated(*a)) : a;
+    return a ? std::optional<Summands>(negated(*a)) : a;
   }
   if (e->isOp("arith.mulf")) {
     auto a = factor(0);
@@ -142,12 +140,12 @@ std::optional<Terms> Expansion::separate(Expr e) {
     if (!a)
       return a;
     Expr inverse = op("arith.divf", exprs.floatConstant(1, type), e->operands[1]);
-    for (Term &term : *a)
+    for (Summand &term : *a)
       (inverse->dependsOn(j) ? term.g : term.h).push_back(inverse);
     return a;
   }
   if (e->isOp("math.powf") && e->operands[1]->kind == ExprKind::Const) {
-    double power = cast<FloatAttr>(e->operands[1]->value).getValueAsDouble();
+    double power = *floatValue(e->operands[1]);
     if (power != 2 && power != 3 && power != 4)
       return std::nullopt;
     auto base = factor(0), result = base;
@@ -164,18 +162,18 @@ std::optional<Terms> Expansion::separate(Expr e) {
     // A product of two negative factors has a logarithm, but the factors have none.
     if (!split)
       return std::nullopt;
-    auto log = [&](Expr x) { return x->isOp("math.exp") ? x->operands[0] : exprs.op("math.log", {x}, type); };
+    auto log = [&](Expr x) { return x->isOp("math.exp") ? x->operands[0] : exprs.op("math.log", {x}); };
     SmallVector<Expr> g, h;
-    Terms result;
+    Summands result;
     for (const FoldRules::Factor &ofProduct : rules.factors(op("arith.mulf", split.g, split.h))) {
       if (!rules.isNonNegative(ofProduct.base)) // as in a square
         return std::nullopt;
       Expr value = log(ofProduct.base);
-      Term term;
+      Summand term;
       (ofProduct.base->dependsOn(j) ? term.g : term.h).push_back(value);
       if (ofProduct.divides)
         term.h.push_back(exprs.floatConstant(-1, type));
-      if (!(ofProduct.base->kind == ExprKind::Const && cast<FloatAttr>(ofProduct.base->value).getValueAsDouble() == 1))
+      if (floatValue(ofProduct.base) != 1)
         result.push_back(std::move(term));
     }
     return result;
@@ -184,7 +182,7 @@ std::optional<Terms> Expansion::separate(Expr e) {
 }
 
 /// Returns g at index 0, and 0 over an empty range, where its reductions then read nothing.
-Expr Expansion::firstValue(Expr g) {
+Expr SumExpansion::firstValue(Expr g) {
   Type index = IndexType::get(exprs.getContext());
   Expr zero = exprs.constant(IntegerAttr::get(index, 0), index);
   auto extent = SymExpr::parse(sum->extent);
@@ -199,7 +197,7 @@ Expr Expansion::firstValue(Expr g) {
     int64_t k = exprs.freshIndex(exprs.boundName(e));
     auto [body, present] = exprs.open(e, k);
     body = exprs.replace(body, atZero);
-    present = present ? exprs.op("arith.andi", {any, exprs.replace(present, atZero)}, any->type) : any;
+    present = present ? exprs.op("arith.andi", {any, exprs.replace(present, atZero)}) : any;
     return exprs.reduce(e->monoid, e->extent, k, body, present, e->rounds, exprs.boundName(e), e->function);
   };
   Expr first = exprs.replace(g, atZero);
@@ -210,7 +208,7 @@ Expr Expansion::firstValue(Expr g) {
 
 /// For h = −(Σ g)/n returns h + K = −(Σ (g − K))/n, the distance of the first value K from the
 /// mean. Returns nothing for other h.
-std::optional<Expr> Expansion::meanOfDistances(Expr h, Expr g, Expr first) {
+std::optional<Expr> SumExpansion::meanOfDistances(Expr h, Expr g, Expr first) {
   bool negative = false;
   SmallVector<FoldRules::Factor> factors;
   constexpr size_t most = 32; // a mean has three factors and some signs
@@ -233,9 +231,9 @@ std::optional<Expr> Expansion::meanOfDistances(Expr h, Expr g, Expr first) {
   Expr result = nullptr, count = nullptr;
   for (const FoldRules::Factor &factor : factors) {
     Expr base = factor.base;
-    auto constant = base->kind == ExprKind::Const ? dyn_cast<FloatAttr>(base->value) : FloatAttr();
-    if (constant && std::fabs(constant.getValueAsDouble()) == 1) {
-      negative ^= constant.getValueAsDouble() < 0;
+    auto constant = floatValue(base);
+    if (constant && std::fabs(*constant) == 1) {
+      negative ^= *constant < 0;
     } else if (base->kind == ExprKind::Reduce && !factor.divides && !result) {
       result = base;
     } else if (factor.divides && !count) {
@@ -250,9 +248,9 @@ std::optional<Expr> Expansion::meanOfDistances(Expr h, Expr g, Expr first) {
   // n as a float: a constant, or a conversion of the extent.
   auto extent = SymExpr::parse(sum->extent);
   if (count->kind == ExprKind::Const) {
-    auto value = dyn_cast<FloatAttr>(count->value);
+    auto value = floatValue(count);
     auto n = extent->getConstant();
-    if (!value || !n || value.getValueAsDouble() != static_cast<double>(*n))
+    if (!value || !n || *value != static_cast<double>(*n))
       return std::nullopt;
   } else {
     Expr inner = count;
@@ -262,15 +260,14 @@ std::optional<Expr> Expansion::meanOfDistances(Expr h, Expr g, Expr first) {
       return std::nullopt;
   }
   Expr distance = op("arith.subf", g, first);
-  Expr sums = exprs.reduce(Monoid::add, sum->extent, j, distance, nullptr, TypeAttr(), exprs.boundName(sum));
-  exprs.inheritPlace(sum, sums);
-  return op("arith.divf", exprs.op("arith.negf", {sums}, type), count);
+  Expr sums = exprs.sumOver(sum, j, distance, nullptr);
+  return op("arith.divf", exprs.op("arith.negf", {sums}), count);
 }
 
 /// Returns whether an addend without the index comes from maxima and minima alone. These are exact:
 /// a difference from them has no error of their size, but its expansion would.
-bool Expansion::addsExtremes(const Terms &terms) {
-  return llvm::any_of(terms, [&](const Term &term) {
+bool SumExpansion::addsExtremes(const Summands &terms) {
+  return llvm::any_of(terms, [&](const Summand &term) {
     SmallVector<Expr> results = term.g.empty() ? outermostReductions(multiply(term.h)) : SmallVector<Expr>();
     return !results.empty() && llvm::all_of(results, [](Expr result) {
       return result->monoid == Monoid::max || result->monoid == Monoid::min;
@@ -280,20 +277,20 @@ bool Expansion::addsExtremes(const Terms &terms) {
 
 /// Returns whether no first value is itself a result over a range of this length, which would make
 /// the new sums mixed again.
-bool Expansion::canShift(const Terms &terms) {
-  return llvm::none_of(terms, [&](const Term &term) {
+bool SumExpansion::canShift(const Summands &terms) {
+  return llvm::none_of(terms, [&](const Summand &term) {
     return !term.g.empty() && !term.isShifted && readsResult(firstValue(multiply(term.g)));
   });
 }
 
 /// Σ_r G_r·H_r = Σ_r (G_r − K_r)·H_r + Σ_r K_r·H_r.
-Terms Expansion::shifted(const Terms &terms) {
-  Terms result;
+Summands SumExpansion::shifted(const Summands &terms) {
+  Summands result;
   SmallVector<Expr> constants;
-  for (const Term &term : terms)
+  for (const Summand &term : terms)
     if (term.g.empty())
       constants.push_back(multiply(term.h));
-  for (const Term &term : terms) {
+  for (const Summand &term : terms) {
     if (term.g.empty())
       continue;
     if (term.isShifted) {
@@ -301,7 +298,7 @@ Terms Expansion::shifted(const Terms &terms) {
       continue;
     }
     Expr g = multiply(term.g), first = firstValue(g);
-    Term moved;
+    Summand moved;
     moved.isShifted = true;
     moved.g.push_back(op("arith.subf", g, first));
     moved.h = term.h;
@@ -324,12 +321,12 @@ Terms Expansion::shifted(const Terms &terms) {
   for (Expr constant : constants)
     rest = rest ? op("arith.addf", rest, constant) : constant;
   if (rest)
-    result.push_back(Term{{}, {rest}});
+    result.push_back(Summand{{}, {rest}});
   return result;
 }
 
 /// Returns Σ 1: the extent as a float.
-Expr Expansion::count() {
+Expr SumExpansion::count() {
   auto extent = SymExpr::parse(sum->extent);
   if (auto n = extent->getConstant())
     return exprs.floatConstant(static_cast<double>(*n), type);
@@ -337,8 +334,8 @@ Expr Expansion::count() {
   return exprs.op("arith.sitofp", {wide}, type);
 }
 
-Expr Expansion::run(Expr body) {
-  Terms all{Term{}};
+Expr SumExpansion::run(Expr body) {
+  Summands all{Summand{}};
   SmallVector<Expr> others;
   bool expanded = false;
   Expr rest =
@@ -358,9 +355,7 @@ Expr Expansion::run(Expr body) {
     if (factor.divides)
       return nullptr;
     auto terms = separate(factor.base);
-    if (!terms || terms->size() < 2 || addsExtremes(*terms))
-      return nullptr;
-    if (!canShift(*terms))
+    if (!terms || terms->size() < 2 || addsExtremes(*terms) || !canShift(*terms))
       return nullptr;
     auto next = product(all, shifted(*terms));
     if (!next)
@@ -374,22 +369,20 @@ Expr Expansion::run(Expr body) {
     return nullptr;
   // One sum per distinct G, times the sum of its coefficients.
   llvm::MapVector<Expr, Expr> coefficients;
-  for (const Term &term : all) {
+  for (const Summand &term : all) {
     Expr g = multiply(term.g), h = multiply(term.h);
     Expr &known = coefficients[g];
     known = known ? op("arith.addf", known, h) : h;
   }
-  if (coefficients.size() > kMostTerms)
+  if (coefficients.size() > kMostSummands)
     return nullptr;
   Expr value = nullptr;
   for (auto &[g, h] : coefficients) {
     bool isOne = g->kind == ExprKind::Const;
     Expr term = !rest ? g : isOne ? rest : op("arith.mulf", rest, g);
     Expr part = count();
-    if (rest || !isOne) {
-      part = exprs.reduce(sum->monoid, sum->extent, j, term, nullptr, TypeAttr(), exprs.boundName(sum));
-      exprs.inheritPlace(sum, part);
-    }
+    if (rest || !isOne)
+      part = exprs.sumOver(sum, j, term, nullptr);
     Expr scaled = op("arith.mulf", h, part);
     value = value ? op("arith.addf", value, scaled) : scaled;
   }
@@ -399,5 +392,5 @@ Expr Expansion::run(Expr body) {
 } // namespace
 
 Expr moa::expandSum(ExprContext &exprs, FoldRules &rules, Expr sum, int64_t j, Expr body) {
-  return Expansion(exprs, rules, sum, j).run(body);
+  return SumExpansion(exprs, rules, sum, j).run(body);
 }

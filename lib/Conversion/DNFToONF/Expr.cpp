@@ -4,7 +4,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/Format.h"
 
 using namespace mlir;
 using namespace moa;
@@ -127,17 +126,17 @@ static std::optional<SymExpr> asSymExpr(Expr e) {
   return std::nullopt;
 }
 
-static bool isFloatConstant(Expr e, double value) {
-  auto attr = dyn_cast_or_null<FloatAttr>(e->value);
-  return e->kind == ExprKind::Const && attr && attr.getValueAsDouble() == value;
+std::optional<double> moa::floatValue(Expr e) {
+  auto value = e->kind == ExprKind::Const ? dyn_cast<FloatAttr>(e->value) : FloatAttr();
+  return value ? std::optional(value.getValueAsDouble()) : std::nullopt;
 }
 
 Expr ExprContext::foldOp(StringRef name, ArrayRef<Expr> operands) {
   if (operands.size() != 2)
     return nullptr;
-  if (name == "arith.mulf" && isFloatConstant(operands[0], 1))
+  if (name == "arith.mulf" && floatValue(operands[0]) == 1)
     return operands[1];
-  if ((name == "arith.mulf" || name == "arith.divf") && isFloatConstant(operands[1], 1))
+  if ((name == "arith.mulf" || name == "arith.divf") && floatValue(operands[1]) == 1)
     return operands[0];
   if (name == "arith.andi") {
     Expr yes = boolean(true);
@@ -207,6 +206,14 @@ Expr ExprContext::op(StringRef name, ArrayRef<Expr> operands, Type type) {
   return op(opName, DictionaryAttr::get(context, attributes), operands, type);
 }
 
+Expr ExprContext::withOperands(Expr e, ArrayRef<Expr> operands) {
+  return e->kind == ExprKind::Psi ? psi(e->id, operands, e->type) : op(*e->op, e->attributes, operands, e->type);
+}
+
+Expr ExprContext::guarded(Expr condition, Expr value, Expr otherwise) {
+  return condition == boolean(true) ? value : op("arith.select", {condition, value, otherwise}, value->type);
+}
+
 /// Replaces one index by another. Structure and heights do not change: inner binders have smaller
 /// heights, so neither index is theirs.
 Expr ExprContext::rename(Expr e, int64_t from, Expr to) {
@@ -220,10 +227,14 @@ Expr ExprContext::rename(Expr e, int64_t from, Expr to) {
     if (it != memo.end())
       return it->second;
     ExprNode copy;
-    copy.kind = node->kind, copy.type = node->type, copy.id = node->id;
-    copy.text = node->text, copy.value = node->value, copy.op = node->op;
-    copy.attributes = node->attributes, copy.monoid = node->monoid;
-    copy.rounds = node->rounds, copy.extent = node->extent;
+    copy.kind = node->kind;
+    copy.type = node->type;
+    copy.id = node->id;
+    copy.op = node->op;
+    copy.attributes = node->attributes;
+    copy.monoid = node->monoid;
+    copy.rounds = node->rounds;
+    copy.extent = node->extent;
     copy.function = node->function;
     for (Expr operand : node->operands)
       copy.operands.push_back(go(operand));
@@ -294,6 +305,16 @@ std::string ExprContext::strAsWritten(Expr e) {
   }));
 }
 
+Location ExprContext::placeOf(Expr reduce, Location otherwise) const {
+  auto place = places.find(reduce);
+  return place == places.end() ? otherwise : place->second;
+}
+
+std::string ExprContext::nameOf(Expr reduce, StringRef otherwise) const {
+  auto name = reductionNames.find(reduce);
+  return name == reductionNames.end() ? otherwise.str() : name->second;
+}
+
 void ExprContext::inheritPlace(Expr from, Expr to) {
   auto it = places.find(from);
   if (it == places.end() || to->kind != ExprKind::Reduce)
@@ -315,6 +336,12 @@ std::pair<Expr, Expr> ExprContext::open(Expr reduce, int64_t free) {
   int64_t bound = -static_cast<int64_t>(reduce->height);
   Expr variable = index(free), present = reduce->getPresent();
   return {rename(reduce->operands[0], bound, variable), present ? rename(present, bound, variable) : nullptr};
+}
+
+Expr ExprContext::sumOver(Expr of, int64_t free, Expr body, Expr present, TypeAttr rounds) {
+  Expr sum = reduce(Monoid::add, of->extent, free, body, present, rounds, boundName(of));
+  inheritPlace(of, sum);
+  return sum;
 }
 
 Expr ExprContext::withBody(Expr of, int64_t free, Expr body, Expr present) {
@@ -346,8 +373,7 @@ Expr ExprContext::replace(Expr e, llvm::function_ref<Expr(Expr)> with) {
       for (Expr operand : node->operands)
         operands.push_back(go(operand));
       if (!llvm::equal(operands, node->operands))
-        result = node->kind == ExprKind::Psi ? psi(node->id, operands, node->type)
-                                             : op(*node->op, node->attributes, operands, node->type);
+        result = withOperands(node, operands);
     }
     return memo[node] = result;
   };
@@ -358,7 +384,7 @@ Expr ExprContext::replace(Expr e, llvm::function_ref<Expr(Expr)> with) {
 // Printing
 //===----------------------------------------------------------------------===//
 
-MathTerm ExprContext::termOfOp(Expr e, Terms &terms) const {
+MathTerm ExprContext::termOfOp(Expr e, PrintedTerms &terms) const {
   SmallVector<MathTerm> operands;
   for (Expr operand : e->operands)
     operands.push_back(term(operand, terms));
@@ -368,7 +394,7 @@ MathTerm ExprContext::termOfOp(Expr e, Terms &terms) const {
   return makeMathTerm(e->op->getStringRef(), operands, e->type.isInteger(1), type, predicate ? predicate.getInt() : 0);
 }
 
-MathTerm ExprContext::term(Expr e, Terms &terms) const {
+MathTerm ExprContext::term(Expr e, PrintedTerms &terms) const {
   if (auto it = terms.find(e); it != terms.end())
     return it->second;
   constexpr size_t kMaxText = 4000;
@@ -378,7 +404,7 @@ MathTerm ExprContext::term(Expr e, Terms &terms) const {
   return terms[e] = made;
 }
 
-MathTerm ExprContext::makeTerm(Expr e, Terms &terms) const {
+MathTerm ExprContext::makeTerm(Expr e, PrintedTerms &terms) const {
   switch (e->kind) {
   case ExprKind::Index:
     return {e->id >= 0 ? names[e->id].str() : "k" + std::to_string(-e->id)};
@@ -422,6 +448,14 @@ void moa::walk(Expr e, llvm::function_ref<void(Expr)> visit) {
       go(operand);
   };
   go(e);
+}
+
+bool moa::anyNode(Expr e, llvm::function_ref<bool(Expr)> holds) {
+  llvm::DenseSet<Expr> seen;
+  std::function<bool(Expr)> go = [&](Expr node) {
+    return seen.insert(node).second && (holds(node) || llvm::any_of(node->operands, go));
+  };
+  return go(e);
 }
 
 SmallVector<Expr> moa::outermostReductions(Expr value) {
@@ -471,7 +505,7 @@ Expr ExprImporter::apply(dnf::ApplyOp op, Env &env) {
            }))
     exprs.reductionNames.try_emplace(reductions[0],
                                      (let.getSymName() + "." + stringifyMonoid(reductions[0]->monoid)).str());
-  exprs.definitions.push_back({let.getSymName().str(), std::move(indices), value});
+  exprs.letValues.push_back({let.getSymName().str(), std::move(indices), value});
   return applied[key] = value;
 }
 

@@ -72,6 +72,14 @@ public:
   /// Makes a scalar operation. Folds integer arithmetic on extents, ×1 and ÷1.
   Expr op(mlir::OperationName name, mlir::DictionaryAttr attributes, llvm::ArrayRef<Expr> operands, mlir::Type type);
   Expr op(llvm::StringRef name, llvm::ArrayRef<Expr> operands, mlir::Type type);
+  /// Makes an operation whose result has the type of its first operand.
+  Expr op(llvm::StringRef name, llvm::ArrayRef<Expr> operands) { return op(name, operands, operands.front()->type); }
+  /// Returns a Psi or an Op with other operands.
+  Expr withOperands(Expr e, llvm::ArrayRef<Expr> operands);
+  /// a ∧ b, where null stands for true.
+  Expr both(Expr a, Expr b) { return a && b ? op("arith.andi", {a, b}) : a ? a : b; }
+  /// Returns `value` where `condition` holds, and `otherwise` elsewhere.
+  Expr guarded(Expr condition, Expr value, Expr otherwise);
   /// a = b, of floats (false for NaN) or integers; a > b and a ≥ b, of integers.
   Expr equal(Expr a, Expr b);
   Expr greater(Expr a, Expr b);
@@ -81,6 +89,8 @@ public:
               llvm::StringRef name, mlir::FlatSymbolRefAttr function = {});
   /// Returns the body and condition of a reduction at a free index.
   std::pair<Expr, Expr> open(Expr reduce, int64_t free);
+  /// Returns the sum of `body`, where `present`, at the index `free` over the range of `of` and in its place.
+  Expr sumOver(Expr of, int64_t free, Expr body, Expr present, mlir::TypeAttr rounds = {});
   /// Returns the reduction with another body and condition at a free index, under the same name.
   Expr withBody(Expr reduce, int64_t free, Expr body, Expr present);
   /// Returns the name of the index that a reduction was written with.
@@ -108,19 +118,23 @@ public:
   /// Returns `str` with reductions without a name as the user wrote them.
   std::string strAsWritten(Expr e);
   /// Values of lets at the indices where they are applied, for printing.
-  struct Definition {
+  struct LetValue {
     std::string name;
     std::vector<Expr> indices;
     Expr value;
   };
-  std::vector<Definition> definitions;
+  std::vector<LetValue> letValues;
+  /// Returns where a reduction was written, or `otherwise` if that is unknown.
+  mlir::Location placeOf(Expr reduce, mlir::Location otherwise) const;
+  /// Returns the name of a reduction, or `otherwise` if it has none.
+  std::string nameOf(Expr reduce, llvm::StringRef otherwise) const;
   /// Gives the reduction `to` the place of `from`, unless it has one.
   void inheritPlace(Expr from, Expr to);
   /// Does the same for the place and the name.
   void inheritName(Expr from, Expr to);
   /// Returns readable mathematics, for remarks. Named reductions print as their names.
   std::string str(Expr e) const {
-    Terms terms;
+    PrintedTerms terms;
     return term(e, terms).text;
   }
 
@@ -131,10 +145,10 @@ private:
   Expr rename(Expr e, int64_t from, Expr to);
   Expr foldOp(llvm::StringRef name, llvm::ArrayRef<Expr> operands);
   /// Printed subexpressions, memoized: the text of a shared one may be exponentially longer.
-  using Terms = llvm::DenseMap<Expr, MathTerm>;
-  MathTerm term(Expr e, Terms &terms) const;
-  MathTerm makeTerm(Expr e, Terms &terms) const;
-  MathTerm termOfOp(Expr e, Terms &terms) const;
+  using PrintedTerms = llvm::DenseMap<Expr, MathTerm>;
+  MathTerm term(Expr e, PrintedTerms &terms) const;
+  MathTerm makeTerm(Expr e, PrintedTerms &terms) const;
+  MathTerm termOfOp(Expr e, PrintedTerms &terms) const;
 
   mlir::MLIRContext *context;
   llvm::FoldingSet<ExprNode> nodes;
@@ -146,8 +160,13 @@ private:
   unsigned serial = 0;
 };
 
-/// Calls `visit` on every node below `e`, once each.
+/// Returns the value of a float constant.
+std::optional<double> floatValue(Expr e);
+
+/// Calls `visit` on `e` and every node below it, once each.
 void walk(Expr e, llvm::function_ref<void(Expr)> visit);
+/// Returns whether `e` or a node below it satisfies a predicate.
+bool anyNode(Expr e, llvm::function_ref<bool(Expr)> holds);
 
 /// Chooses the free indices at which one traversal opens reductions: one for all reductions of the
 /// same height, range and name, so that shared subexpressions stay shared. With an index per

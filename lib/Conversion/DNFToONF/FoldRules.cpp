@@ -1,6 +1,7 @@
-//===- FoldRules.cpp - splits, repairs and their guards -------------------===//
+//===- FoldRules.cpp - splits, rescales and their guards ------------------===//
 #include "lib/Conversion/DNFToONF/FoldRules.h"
 #include "dialects/MoA/IR/Monoid.h"
+#include "lib/Conversion/DNFToONF/IndexBounds.h"
 #include <cmath>
 #include <limits>
 
@@ -12,16 +13,11 @@ bool FoldRules::free(Expr e, ArrayRef<int64_t> indices) {
 }
 
 bool FoldRules::reads(Expr e, const StateSet &states) {
-  llvm::DenseMap<Expr, bool> known;
-  std::function<bool(Expr)> go = [&](Expr node) -> bool {
-    if (states.contains(node))
-      return true;
-    auto it = known.find(node);
-    if (it != known.end())
-      return it->second;
-    return known[node] = llvm::any_of(node->operands, go);
-  };
-  return go(e);
+  return anyNode(e, [&](Expr node) { return states.contains(node); });
+}
+
+bool FoldRules::readsState(Expr e, Expr state) {
+  return anyNode(e, [&](Expr node) { return node == state; });
 }
 
 //===----------------------------------------------------------------------===//
@@ -34,19 +30,12 @@ static Split blockedBy(Expr e) {
   return split;
 }
 
-static std::optional<double> floatValue(Expr e) {
-  if (e->kind == ExprKind::Const)
-    if (auto value = dyn_cast<FloatAttr>(e->value))
-      return value.getValueAsDouble();
-  return std::nullopt;
-}
-
 Split FoldRules::splitMul(Expr e, const StateSet &states, ArrayRef<int64_t> indices) {
-  return remember<Split>(&Memo::product, e, [&] { return splitMulOf(e, states, indices); });
+  return memoize<Split>(&Memo::product, e, [&] { return splitMulOf(e, states, indices); });
 }
 
 Split FoldRules::splitAdd(Expr e, const StateSet &states, ArrayRef<int64_t> indices) {
-  return remember<Split>(&Memo::sum, e, [&] { return splitAddOf(e, states, indices); });
+  return memoize<Split>(&Memo::sum, e, [&] { return splitAddOf(e, states, indices); });
 }
 
 /// Splits e = G · H.
@@ -57,7 +46,7 @@ Split FoldRules::splitMulOf(Expr e, const StateSet &states, ArrayRef<int64_t> in
   if (free(e, indices))
     return {exprs.floatConstant(1, type), e};
   auto parts = [&](unsigned k) { return splitMul(e->operands[k], states, indices); };
-  auto same = [&](Expr a, Expr b) { return exprs.op(*e->op, e->attributes, {a, b}, type); };
+  auto same = [&](Expr a, Expr b) { return exprs.withOperands(e, {a, b}); };
   if (e->isOp("arith.mulf") || e->isOp("arith.divf")) {
     Split a = parts(0), b = parts(1);
     if (!a || !b)
@@ -66,7 +55,7 @@ Split FoldRules::splitMulOf(Expr e, const StateSet &states, ArrayRef<int64_t> in
   }
   if (e->isOp("arith.negf")) {
     Split a = parts(0);
-    return a ? Split{exprs.op("arith.negf", {a.g}, type), a.h} : a;
+    return a ? Split{exprs.op("arith.negf", {a.g}), a.h} : a;
   }
   if (e->isOp("math.powf")) {
     // Integer powers always split; other positive powers split only for non-negative parts.
@@ -84,13 +73,13 @@ Split FoldRules::splitMulOf(Expr e, const StateSet &states, ArrayRef<int64_t> in
     Split a = parts(0);
     if (a && !(isNonNegative(a.g) && isNonNegative(a.h)))
       return blockedBy(e);
-    return a ? Split{exprs.op("math.sqrt", {a.g}, type), exprs.op("math.sqrt", {a.h}, type)} : a;
+    return a ? Split{exprs.op("math.sqrt", {a.g}), exprs.op("math.sqrt", {a.h})} : a;
   }
   if (e->isOp("math.exp") || e->isOp("math.exp2")) {
     Split u = splitAdd(e->operands[0], states, indices);
     if (!u)
       return u;
-    return {exprs.op(*e->op, e->attributes, {u.g}, type), exprs.op(*e->op, e->attributes, {u.h}, type)};
+    return {exprs.withOperands(e, {u.g}), exprs.withOperands(e, {u.h})};
   }
   if (e->isOp("arith.select") && floatValue(e->operands[2]) == 0.0 && !reads(e->operands[0], states)) {
     Split a = parts(1);
@@ -109,7 +98,7 @@ Split FoldRules::splitAddOf(Expr e, const StateSet &states, ArrayRef<int64_t> in
   if (free(e, indices))
     return {exprs.floatConstant(0, type), e};
   auto parts = [&](unsigned k) { return splitAdd(e->operands[k], states, indices); };
-  auto same = [&](Expr a, Expr b) { return exprs.op(*e->op, e->attributes, {a, b}, type); };
+  auto same = [&](Expr a, Expr b) { return exprs.withOperands(e, {a, b}); };
   if (e->isOp("arith.addf") || e->isOp("arith.subf")) {
     Split a = parts(0), b = parts(1);
     if (!a || !b)
@@ -119,14 +108,14 @@ Split FoldRules::splitAddOf(Expr e, const StateSet &states, ArrayRef<int64_t> in
       if (floatValue(y) == 0.0)
         return x;
       if (floatValue(x) == 0.0)
-        return e->isOp("arith.addf") ? y : exprs.op("arith.negf", {y}, type);
+        return e->isOp("arith.addf") ? y : exprs.op("arith.negf", {y});
       return same(x, y);
     };
     return {join(a.g, b.g), join(a.h, b.h)};
   }
   if (e->isOp("arith.negf")) {
     Split a = parts(0);
-    return a ? Split{exprs.op("arith.negf", {a.g}, type), exprs.op("arith.negf", {a.h}, type)} : a;
+    return a ? Split{exprs.op("arith.negf", {a.g}), exprs.op("arith.negf", {a.h})} : a;
   }
   if (e->isOp("arith.mulf") || e->isOp("arith.divf")) {
     // Only by a constant: a factor of unknown sign would lose monotonicity.
@@ -145,7 +134,7 @@ Split FoldRules::splitAddOf(Expr e, const StateSet &states, ArrayRef<int64_t> in
       return a;
     if (!isNonNegative(a.g) || !isNonNegative(a.h))
       return blockedBy(e); // log G or log H may be undefined where log e is not
-    return {exprs.op("math.log", {a.g}, type), exprs.op("math.log", {a.h}, type)};
+    return {exprs.op("math.log", {a.g}), exprs.op("math.log", {a.h})};
   }
   return blockedBy(e);
 }
@@ -217,7 +206,7 @@ static std::optional<int> together(std::optional<int> a, std::optional<int> b) {
 static std::optional<int> flip(std::optional<int> a) { return a ? std::optional<int>(-*a) : a; }
 
 FoldRules::Trend FoldRules::trend(Expr e, const StateSet &states) {
-  return remember<Trend>(&Memo::trends, e, [&] { return trendOf(e, states); });
+  return memoize<Trend>(&Memo::trends, e, [&] { return trendOf(e, states); });
 }
 
 FoldRules::Trend FoldRules::trendOf(Expr e, const StateSet &states) {
@@ -265,6 +254,12 @@ FoldRules::Trend FoldRules::trendOf(Expr e, const StateSet &states) {
       }
   }
   return {std::nullopt, atLeastZero};
+}
+
+/// Returns whether a value is known to be non-negative and never to grow with the states.
+bool FoldRules::shrinks(Expr h, const StateSet &states) {
+  Trend growth = trend(h, states);
+  return growth.nonNegative && growth.direction && *growth.direction <= 0;
 }
 
 /// Evaluates one node; `operand` evaluates its operands.
@@ -390,16 +385,6 @@ bool FoldRules::vanishesAt(Expr g, Expr stateBody, double singular) {
 // R3
 //===----------------------------------------------------------------------===//
 
-/// Collects the conditions of a conjunction.
-static void conjuncts(Expr e, SmallVectorImpl<Expr> &result) {
-  if (e->isOp("arith.andi")) {
-    conjuncts(e->operands[0], result);
-    conjuncts(e->operands[1], result);
-    return;
-  }
-  result.push_back(e);
-}
-
 /// Returns whether `e` says x = d or, for a maximum d of x, x ≥ d (≤ for a minimum).
 static bool saysAttained(Expr e, Expr x, Expr d) {
   if (!e->isOp("arith.cmpf") && !e->isOp("arith.cmpi"))
@@ -422,7 +407,7 @@ Expr FoldRules::attained(Expr t, Expr body, const StateSet &states, llvm::functi
     return nullptr;
   Expr state = nullptr;
   for (Expr candidate : states)
-    if (StateSet one; one.insert(candidate), reads(body, one)) {
+    if (readsState(body, candidate)) {
       bool isExtreme = candidate->monoid == Monoid::max || candidate->monoid == Monoid::min;
       if (state || !isExtreme)
         return nullptr;
@@ -438,9 +423,7 @@ Expr FoldRules::attained(Expr t, Expr body, const StateSet &states, llvm::functi
     if (part.divides || !part.base->isOp("arith.select") || part.base->operands[2]->kind != ExprKind::Const ||
         part.base->operands[2]->value != identity)
       continue;
-    SmallVector<Expr> conditions;
-    conjuncts(part.base->operands[0], conditions);
-    for (Expr condition : conditions)
+    for (Expr condition : conjunctsOf(part.base->operands[0]))
       if (saysAttained(condition, stateBody(state), state))
         return state;
   }
@@ -452,14 +435,14 @@ Expr FoldRules::unchanged(const StateSet &states, llvm::function_ref<Expr(Expr)>
   Expr all = exprs.boolean(true);
   for (Expr state : states) {
     Expr after = newState(state), before = oldState(state), same = exprs.equal(before, after);
-    all = all == exprs.boolean(true) ? same : exprs.op("arith.andi", {all, same}, same->type);
+    all = exprs.both(all, same);
   }
   return all;
 }
 
-Repair FoldRules::repair(Expr t, Expr body, const StateSet &states, ArrayRef<int64_t> indices,
-                         llvm::function_ref<Expr(Expr)> stateBody) {
-  Repair result;
+RescaleRule FoldRules::rescale(Expr t, Expr body, const StateSet &states, ArrayRef<int64_t> indices,
+                               llvm::function_ref<Expr(Expr)> stateBody) {
+  RescaleRule result;
   auto fail = [&](Expr blocked, std::string reason) {
     result.blocked = blocked;
     result.reason = std::move(reason);
@@ -481,10 +464,9 @@ Repair FoldRules::repair(Expr t, Expr body, const StateSet &states, ArrayRef<int
   result.g = split.g;
   result.h = split.h;
   for (Expr state : states)
-    if (StateSet one; one.insert(state), reads(split.h, one))
+    if (readsState(split.h, state))
       result.refs.push_back(state);
-  Trend growth = trend(split.h, states);
-  if (!result.refs.empty() && (!growth.nonNegative || !growth.direction || *growth.direction > 0))
+  if (!result.refs.empty() && !shrinks(split.h, states))
     return fail(split.h, "its ratio is not known to stay within 1");
   for (Expr state : result.refs) {
     auto singular = singularPoint(split.h, state, states);
@@ -500,59 +482,58 @@ Repair FoldRules::repair(Expr t, Expr body, const StateSet &states, ArrayRef<int
   return result;
 }
 
-Expr FoldRules::ratio(Expr h, const StateSet &states, llvm::function_ref<Expr(Expr)> oldState,
-                      llvm::function_ref<Expr(Expr)> newState) {
+/// Returns `e` with each state read as `state` gives it.
+Expr FoldRules::readAs(Expr e, const StateSet &states, llvm::function_ref<Expr(Expr)> state) {
+  return exprs.replace(e, [&](Expr node) -> Expr { return states.contains(node) ? state(node) : nullptr; });
+}
+
+Expr FoldRules::correctionFactor(Expr h, const StateSet &states, llvm::function_ref<Expr(Expr)> oldState,
+                                 llvm::function_ref<Expr(Expr)> newState) {
   Type type = h->type;
   if (!reads(h, states))
     return exprs.floatConstant(1, type);
   if (states.contains(h))
-    return exprs.op("arith.divf", {newState(h), oldState(h)}, type);
-  auto of = [&](unsigned k) { return ratio(h->operands[k], states, oldState, newState); };
-  auto at = [&](Expr e, llvm::function_ref<Expr(Expr)> state) {
-    return exprs.replace(e, [&](Expr node) -> Expr { return states.contains(node) ? state(node) : nullptr; });
-  };
+    return exprs.op("arith.divf", {newState(h), oldState(h)});
+  auto of = [&](unsigned k) { return correctionFactor(h->operands[k], states, oldState, newState); };
+  auto at = [&](Expr e, llvm::function_ref<Expr(Expr)> state) { return readAs(e, states, state); };
   if (h->isOp("arith.mulf") || h->isOp("arith.divf"))
-    return exprs.op(*h->op, h->attributes, {of(0), of(1)}, type);
+    return exprs.withOperands(h, {of(0), of(1)});
   if (h->isOp("arith.negf"))
     return of(0);
   if (h->isOp("math.powf"))
-    return exprs.op(*h->op, h->attributes, {of(0), h->operands[1]}, type);
+    return exprs.withOperands(h, {of(0), h->operands[1]});
   if (h->isOp("math.sqrt"))
-    return exprs.op(*h->op, h->attributes, {of(0)}, type);
+    return exprs.withOperands(h, {of(0)});
   if (h->isOp("math.exp") || h->isOp("math.exp2")) {
     Expr u = h->operands[0];
     // e^{−v(new)} / e^{−v(old)} = e^{v(old) − v(new)}
     bool negated = u->isOp("arith.negf");
     Expr v = negated ? u->operands[0] : u;
     Expr after = at(v, newState), before = at(v, oldState);
-    Expr difference =
-        negated ? exprs.op("arith.subf", {before, after}, type) : exprs.op("arith.subf", {after, before}, type);
-    return exprs.op(*h->op, h->attributes, {difference}, type);
+    Expr difference = negated ? exprs.op("arith.subf", {before, after}) : exprs.op("arith.subf", {after, before});
+    return exprs.withOperands(h, {difference});
   }
-  return exprs.op("arith.divf", {at(h, newState), at(h, oldState)}, type);
+  return exprs.op("arith.divf", {at(h, newState), at(h, oldState)});
 }
 
 Expr FoldRules::difference(Expr h, const StateSet &states, llvm::function_ref<Expr(Expr)> oldState,
                            llvm::function_ref<Expr(Expr)> newState) {
-  auto at = [&](Expr e, llvm::function_ref<Expr(Expr)> state) {
-    return exprs.replace(e, [&](Expr node) -> Expr { return states.contains(node) ? state(node) : nullptr; });
-  };
+  auto at = [&](Expr e, llvm::function_ref<Expr(Expr)> state) { return readAs(e, states, state); };
   if (h->isOp("arith.negf")) {
     Expr v = h->operands[0];
-    return exprs.op("arith.subf", {at(v, oldState), at(v, newState)}, h->type);
+    return exprs.op("arith.subf", {at(v, oldState), at(v, newState)});
   }
-  return exprs.op("arith.subf", {at(h, newState), at(h, oldState)}, h->type);
+  return exprs.op("arith.subf", {at(h, newState), at(h, oldState)});
 }
 
-Expr FoldRules::coefficient(const Repair::Other &other, ArrayRef<Expr> by) {
-  Type type = other.sum->type;
+Expr FoldRules::coefficient(const RescaleRule::Other &other, ArrayRef<Expr> by) {
   Expr sum = nullptr;
   for (unsigned lacks : other.lacks) {
     Expr product = nullptr;
     for (unsigned i = 0; i < by.size(); ++i)
       if (lacks >> i & 1)
-        product = product ? exprs.op("arith.mulf", {product, by[i]}, type) : by[i];
-    sum = sum ? exprs.op("arith.addf", {sum, product}, type) : product;
+        product = product ? exprs.op("arith.mulf", {product, by[i]}) : by[i];
+    sum = sum ? exprs.op("arith.addf", {sum, product}) : product;
   }
   return sum;
 }
@@ -607,12 +588,12 @@ Expr FoldRules::product(ArrayRef<Factor> list, Type type) {
   Expr result = nullptr;
   for (const Factor &factor : list)
     if (!factor.divides)
-      result = result ? exprs.op("arith.mulf", {result, factor.base}, type) : factor.base;
+      result = result ? exprs.op("arith.mulf", {result, factor.base}) : factor.base;
   if (!result)
     result = exprs.floatConstant(1, type);
   for (const Factor &factor : list)
     if (factor.divides)
-      result = exprs.op("arith.divf", {result, factor.base}, type);
+      result = exprs.op("arith.divf", {result, factor.base});
   return result;
 }
 
@@ -628,7 +609,11 @@ Expr FoldRules::rebuildProduct(Expr e, llvm::function_ref<Expr(unsigned, Expr)> 
       return b ? b : a;
     if (!a)
       a = exprs.floatConstant(1, node->type);
-    return exprs.op(*node->op, node->attributes, {a, b}, node->type);
+    return exprs.withOperands(node, {a, b});
   };
   return go(e);
+}
+
+Expr FoldRules::factorsOn(Expr e, int64_t index, bool depend) {
+  return rebuildProduct(e, [&](unsigned, Expr base) { return base->dependsOn(index) == depend ? base : nullptr; });
 }

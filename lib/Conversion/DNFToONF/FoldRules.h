@@ -26,7 +26,7 @@ struct Split {
 };
 
 /// How a state is rescaled when a state that its term F reads changes.
-struct Repair {
+struct RescaleRule {
   llvm::SmallVector<Expr> refs;       // the states H reads, in order
   llvm::SmallVector<double> singular; // per ref: where H may not be finite; NaN if nowhere
   Expr g = nullptr, h = nullptr;      // F = G ⊗ H
@@ -37,7 +37,7 @@ struct Repair {
   /// not used.
   bool resets = false;
   /// Powers of differences: F = W · Π Dᵢ with W = G ⊗ H and Dᵢ = gᵢ + hᵢ. `term` is F where it is
-  /// present, `from` are the hᵢ, and `others` are the sums that the repair adds.
+  /// present, `from` are the hᵢ, and `others` are the sums that the rescale adds.
   Expr term = nullptr;
   llvm::SmallVector<Expr> from;
   struct Other {
@@ -47,7 +47,7 @@ struct Repair {
     unsigned degree = 0; // number of its differences
   };
   llvm::SmallVector<Other> others;
-  /// The subterm that blocks the repair, and the reason, if there is none.
+  /// The subterm that blocks the rescale, and the reason, if there is none.
   Expr blocked = nullptr;
   std::string reason;
   bool valid() const { return !blocked; }
@@ -63,10 +63,10 @@ public:
   /// Splits a value additively.
   Split splitAdd(Expr e, const StateSet &states, llvm::ArrayRef<int64_t> indices);
 
-  /// Returns the repair (R3, Moments.cpp) of Σ W · Π (gᵢ + hᵢ) over the `present` j. Its `others`
+  /// Returns the rescale (R3, Moments.cpp) of Σ W · Π (gᵢ + hᵢ) over the `present` j. Its `others`
   /// cascade no further than `t`. `any` says that the range is not empty.
-  Repair moments(Expr t, Expr body, Expr present, Expr any, const StateSet &states, int64_t j,
-                 llvm::function_ref<Expr(Expr)> stateBody);
+  RescaleRule moments(Expr t, Expr body, Expr present, Expr any, const StateSet &states, int64_t j,
+                      llvm::function_ref<Expr(Expr)> stateBody);
 
   /// A factor g(j) + h(states).
   struct Difference {
@@ -74,7 +74,7 @@ public:
   };
   /// Splits body = weight · Π differences, where all factors of the weight split multiplicatively.
   /// Returns false if there is no such form.
-  bool takesDifferences(Expr body, const StateSet &states, int64_t j, Expr &weight,
+  bool splitDifferences(Expr body, const StateSet &states, int64_t j, Expr &weight,
                         llvm::SmallVectorImpl<Difference> &differences);
   /// Returns whether a difference is of elements from their own maximum or minimum. It then never
   /// changes its sign, and its magnitude grows with every step of the extreme.
@@ -83,20 +83,20 @@ public:
   /// Returns `e` with every selection by `any` replaced by its first operand.
   Expr whereAny(Expr e, Expr any);
 
-  /// Returns the repair (R3) of the reduction `t`, whose body at its index is `body`, with respect
+  /// Returns the rescale (R3) of the reduction `t`, whose body at its index is `body`, with respect
   /// to `states`. `stateBody` gives the bodies of the states at the same index.
-  Repair repair(Expr t, Expr body, const StateSet &states, llvm::ArrayRef<int64_t> indices,
-                llvm::function_ref<Expr(Expr)> stateBody);
+  RescaleRule rescale(Expr t, Expr body, const StateSet &states, llvm::ArrayRef<int64_t> indices,
+                      llvm::function_ref<Expr(Expr)> stateBody);
 
   /// Returns H(new)/H(old): the ratio of `h` with each state read as given.
-  Expr ratio(Expr h, const StateSet &states, llvm::function_ref<Expr(Expr)> oldState,
-             llvm::function_ref<Expr(Expr)> newState);
+  Expr correctionFactor(Expr h, const StateSet &states, llvm::function_ref<Expr(Expr)> oldState,
+                        llvm::function_ref<Expr(Expr)> newState);
 
   /// Returns h(new) − h(old).
   Expr difference(Expr h, const StateSet &states, llvm::function_ref<Expr(Expr)> oldState,
                   llvm::function_ref<Expr(Expr)> newState);
   /// Returns the factor of `other` in the rescaled state if the differences change by `by`.
-  Expr coefficient(const Repair::Other &other, llvm::ArrayRef<Expr> by);
+  Expr coefficient(const RescaleRule::Other &other, llvm::ArrayRef<Expr> by);
 
   /// Returns the condition that every state has its old value.
   Expr unchanged(const StateSet &states, llvm::function_ref<Expr(Expr)> oldState,
@@ -113,15 +113,22 @@ public:
   /// result of `with`. A null result drops the factor.
   Expr rebuildProduct(Expr e, llvm::function_ref<Expr(unsigned, Expr)> with);
 
+  /// Returns the product of the factors of `e` that depend on an index, or of those that do not. Returns null if
+  /// there are none.
+  Expr factorsOn(Expr e, int64_t index, bool depend = true);
+
   bool reads(Expr e, const StateSet &states);
   /// Returns whether the value is known to be non-negative wherever it is a number.
   bool isNonNegative(Expr e);
 
 private:
   bool free(Expr e, llvm::ArrayRef<int64_t> indices);
+  bool readsState(Expr e, Expr state);
+  bool shrinks(Expr h, const StateSet &states);
+  Expr readAs(Expr e, const StateSet &states, llvm::function_ref<Expr(Expr)> state);
   Expr meanWeight(const Difference &difference, Expr weight, const StateSet &states,
                   llvm::function_ref<Expr(Expr)> stateBody);
-  bool guardMoments(Repair &repair, Expr weight, llvm::ArrayRef<Expr> counts, const StateSet &states,
+  bool guardMoments(RescaleRule &rescale, Expr weight, llvm::ArrayRef<Expr> counts, const StateSet &states,
                     llvm::function_ref<Expr(Expr)> stateBody);
   /// Direction of growth in the running states: −1, 0, +1, or nothing if not monotone.
   /// `nonNegative`: the value is known to be non-negative.
@@ -150,7 +157,7 @@ private:
     llvm::DenseMap<Expr, Trend> trends;
   };
   /// Returns the entry of `e` in `table`; computes it with `find` if missing.
-  template <typename T> T remember(llvm::DenseMap<Expr, T> Memo::*table, Expr e, llvm::function_ref<T()> find) {
+  template <typename T> T memoize(llvm::DenseMap<Expr, T> Memo::*table, Expr e, llvm::function_ref<T()> find) {
     Memo own;
     bool isOutermost = !memo;
     if (isOutermost)

@@ -2,6 +2,7 @@
 #include "dialects/MoA/IR/Monoid.h"
 #include "lib/Conversion/DNFToONF/Derivation.h"
 #include "lib/Conversion/DNFToONF/Observer.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace moa;
@@ -16,7 +17,7 @@ static bool readsExtremesOnly(Expr factor) {
 
 /// Returns whether R3 can rescale the sum of `body` when the maxima and minima over the same
 /// elements that it reads change.
-bool Derivation::repairable(Expr e, int64_t j, Expr body, Expr present) {
+bool Derivation::rescalable(Expr e, int64_t j, Expr body, Expr present) {
   StateSet states;
   std::set<int64_t> rows;
   walk(body, [&](Expr node) {
@@ -29,7 +30,7 @@ bool Derivation::repairable(Expr e, int64_t j, Expr body, Expr present) {
   // The sum may later carry an axis that the states do not have.
   SmallVector<int64_t> indices;
   llvm::copy_if(body->freeIndices, std::back_inserter(indices), [&](int64_t index) { return !rows.count(index); });
-  return rules.repair(e, body, states, indices, [&](Expr state) { return exprs.open(state, j).first; }).valid();
+  return rules.rescale(e, body, states, indices, [&](Expr state) { return exprs.open(state, j).first; }).valid();
 }
 
 /// Returns whether a factor of terms at `j` is exp(x − max x) with a maximum over at least these
@@ -69,7 +70,7 @@ bool Derivation::isModerate(Expr e) {
 
 /// Rewrites (ξ/σ)ⁿ to ξⁿ/σⁿ for 0 < n ≤ 4, and √(ξ/σ) to √ξ/√σ, in a product, for ξ at most 1 and σ
 /// moderate.
-Expr Derivation::openPowers(Expr e, int64_t j, Expr body, Expr present) {
+Expr Derivation::distributePowers(Expr e, int64_t j, Expr body, Expr present) {
   if (!enabled("R1") || !isa<FloatType>(e->type))
     return body;
   return rules.rebuildProduct(body, [&](unsigned, Expr factor) -> Expr {
@@ -87,7 +88,7 @@ Expr Derivation::openPowers(Expr e, int64_t j, Expr body, Expr present) {
     return rules.rebuildProduct(factor->operands[0], [&](unsigned, Expr part) {
       SmallVector<Expr, 3> operands(factor->operands);
       operands[0] = part;
-      return exprs.op(*factor->op, factor->attributes, operands, factor->type);
+      return exprs.withOperands(factor, operands);
     });
   });
 }
@@ -137,7 +138,7 @@ Expr Derivation::hoistFactors(Expr e, int64_t j, Expr body, Expr present) {
   // Maxima and minima stay if R3 can rescale the remaining sum.
   std::function<bool(Expr)> leaves = [](Expr factor) { return !readsExtremesOnly(factor); };
   Expr term = without(leaves);
-  if (!term || !repairable(e, j, term, present)) {
+  if (!term || !rescalable(e, j, term, present)) {
     leaves = [](Expr) { return true; };
     term = without(leaves);
   }
@@ -147,9 +148,8 @@ Expr Derivation::hoistFactors(Expr e, int64_t j, Expr body, Expr present) {
     return sum(body);
   // Only finite factors turn the empty sum into 0 without a guard.
   bool constantsOnly = llvm::all_of(outside, [](const FoldRules::Factor &factor) {
-    auto number = dyn_cast_or_null<FloatAttr>(factor.base->value);
-    return factor.base->kind == ExprKind::Const && number && number.getValue().isFinite() &&
-           !(factor.divides && number.getValue().isZero());
+    auto number = floatValue(factor.base);
+    return number && std::isfinite(*number) && !(factor.divides && *number == 0);
   });
   Expr rest = sum(term);
   exprs.inheritName(e, rest);
@@ -170,8 +170,8 @@ Expr Derivation::hoistFactors(Expr e, int64_t j, Expr body, Expr present) {
           : some == none              ? none
                                       : exprs.op("arith.select", {some, present, none}, present->type);
   }
-  if (!constantsOnly && any != exprs.boolean(true))
-    value = exprs.op("arith.select", {any, value, exprs.floatConstant(0, e->type)}, e->type);
+  if (!constantsOnly)
+    value = exprs.guarded(any, value, exprs.floatConstant(0, e->type));
   if (observer)
     observer->rewrote("R1", e, j, body, present, value);
   return value;
@@ -189,19 +189,19 @@ Expr Derivation::hoist(Expr e, int64_t j, Expr body, Expr present) {
     return enabled("R1") && !inner->dependsOn(j) && readsResult(inner) && !readsExtremesOnly(inner);
   };
   SmallVector<FoldRules::Factor> factors = rules.factors(body);
-  Expr term = rules.rebuildProduct(body, [&](unsigned n, Expr choice) -> Expr {
-    if (factors[n].divides || !choice->isOp("arith.select") || choice->operands[2] != zero ||
-        !choice->operands[0]->dependsOn(j) || readsResult(choice->operands[0]) || !readsResult(choice->operands[1]))
-      return choice;
-    Expr condition = choice->operands[0], value = choice->operands[1];
+  Expr term = rules.rebuildProduct(body, [&](unsigned n, Expr selection) -> Expr {
+    if (factors[n].divides || !selection->isOp("arith.select") || selection->operands[2] != zero ||
+        !selection->operands[0]->dependsOn(j) || readsResult(selection->operands[0]) ||
+        !readsResult(selection->operands[1]))
+      return selection;
+    Expr condition = selection->operands[0], value = selection->operands[1];
     if (mayLeaveRange(e, j, rules.factors(value), present))
-      return choice;
-    picked = picked ? exprs.op("arith.andi", {picked, condition}, condition->type) : condition;
+      return selection;
+    picked = exprs.both(picked, condition);
     llvm::copy_if(rules.factors(value), std::back_inserter(outside),
                   [&](const FoldRules::Factor &inner) { return leaves(inner.base); });
     value = rules.rebuildProduct(value, [&](unsigned, Expr inner) { return leaves(inner) ? nullptr : inner; });
-    return exprs.op(*choice->op, choice->attributes, {condition, value ? value : exprs.floatConstant(1, e->type), zero},
-                    e->type);
+    return exprs.withOperands(selection, {condition, value ? value : exprs.floatConstant(1, e->type), zero});
   });
   if (!picked)
     return hoistFactors(e, j, body, present);
@@ -245,7 +245,7 @@ Expr Derivation::hoistFromExtreme(Expr e, int64_t j, Expr body, Expr present) {
       Monoid other = e->monoid == Monoid::max ? Monoid::min : Monoid::max;
       SmallVector<Expr, 2> operands{body->operands[0], body->operands[1]};
       operands[1 - k] = extremeOf(isFlipped ? other : e->monoid, operands[1 - k]);
-      value = exprs.op(*body->op, body->attributes, operands, body->type);
+      value = exprs.withOperands(body, operands);
       break;
     }
   } else if (comparesExtremes) {
@@ -265,7 +265,7 @@ Expr Derivation::hoistFromExtreme(Expr e, int64_t j, Expr body, Expr present) {
     for (auto [product, stays] : llvm::reverse(last)) {
       SmallVector<Expr, 2> operands{product->operands[0], product->operands[1]};
       operands[stays] = value;
-      value = exprs.op(*product->op, product->attributes, operands, product->type);
+      value = exprs.withOperands(product, operands);
     }
   } else {
     SmallVector<FoldRules::Factor> outside;
@@ -288,11 +288,8 @@ Expr Derivation::hoistFromExtreme(Expr e, int64_t j, Expr body, Expr present) {
   }
   if (!value)
     return nullptr;
-  Expr any = makeAny(e->extent, j, present);
-  if (any != exprs.boolean(true)) {
-    Expr identity = exprs.constant(getIdentity(e->monoid, e->type), e->type);
-    value = exprs.op("arith.select", {any, value, identity}, e->type);
-  }
+  Expr identity = exprs.constant(getIdentity(e->monoid, e->type), e->type);
+  value = exprs.guarded(makeAny(e->extent, j, present), value, identity);
   if (observer)
     observer->rewrote("R1", e, j, body, present, value);
   return value;

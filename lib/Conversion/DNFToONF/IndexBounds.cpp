@@ -1,6 +1,6 @@
 //===- IndexBounds.cpp - conditions that bound an index -------------------===//
 #include "lib/Conversion/DNFToONF/IndexBounds.h"
-#include "lib/Conversion/DNFToONF/LinearForm.h"
+#include "lib/Conversion/DNFToONF/AffineForm.h"
 
 using namespace mlir;
 using namespace moa;
@@ -46,14 +46,14 @@ static Expr boundOf(ExprContext &exprs, Expr condition, Expr j, bool isLast) {
   if (side->isOp("arith.floordivsi") && side->operands[0] == j && numberOf(side->operands[1]).value_or(0) > 0 &&
       !other->dependsOn(j->id)) {
     int64_t c = *numberOf(side->operands[1]);
-    Expr times = exprs.op("arith.muli", {other, exprs.extent(SymExpr(c))}, other->type);
+    Expr times = exprs.op("arith.muli", {other, exprs.extent(SymExpr(c))});
     int64_t beside = isLast ? (isStrict ? -1 : c - 1) : (isStrict ? c : 0);
-    return exprs.op("arith.addi", {times, exprs.extent(SymExpr(beside))}, other->type);
+    return exprs.op("arith.addi", {times, exprs.extent(SymExpr(beside))});
   }
   Expr bound = isLast ? more : less;
   if ((isLast ? less : more) != j || bound->dependsOn(j->id)) {
     // 0 ≤ more − less, which is last − j or j − first.
-    LinearForm rest;
+    AffineForm rest;
     rest.add(isLast ? more : less, SymExpr(1));
     rest.add(isLast ? less : more, SymExpr(-1));
     rest.add(j, SymExpr(1));
@@ -63,7 +63,7 @@ static Expr boundOf(ExprContext &exprs, Expr condition, Expr j, bool isLast) {
   }
   if (!isStrict)
     return bound;
-  return exprs.op(isLast ? "arith.subi" : "arith.addi", {bound, exprs.extent(SymExpr(1))}, bound->type);
+  return exprs.op(isLast ? "arith.subi" : "arith.addi", {bound, exprs.extent(SymExpr(1))});
 }
 
 Expr moa::lastOf(ExprContext &exprs, Expr condition, Expr j) { return boundOf(exprs, condition, j, /*isLast=*/true); }
@@ -100,9 +100,9 @@ Expr moa::anyWithin(ExprContext &exprs, Expr size, ArrayRef<Expr> conditions, Ex
   Expr last = nullptr, first = nullptr;
   for (Expr condition : conditions) {
     if (Expr bound = lastOf(exprs, condition, j))
-      last = last ? exprs.op("arith.minsi", {last, bound}, bound->type) : bound;
+      last = last ? exprs.op("arith.minsi", {last, bound}) : bound;
     else if (Expr lower = firstOf(exprs, condition, j))
-      first = first ? exprs.op("arith.maxsi", {first, lower}, lower->type) : lower;
+      first = first ? exprs.op("arith.maxsi", {first, lower}) : lower;
     else
       return nullptr;
   }
@@ -110,7 +110,7 @@ Expr moa::anyWithin(ExprContext &exprs, Expr size, ArrayRef<Expr> conditions, Ex
   Expr zero = exprs.extent(SymExpr(0));
   auto known = size->kind == ExprKind::Extent ? SymExpr::parse(size->text)->getConstant() : std::nullopt;
   Expr any = known ? exprs.boolean(*known > 0) : exprs.greater(size, zero);
-  auto require = [&](Expr condition) { any = exprs.op("arith.andi", {any, condition}, any->type); };
+  auto require = [&](Expr condition) { any = exprs.op("arith.andi", {any, condition}); };
   if (last)
     require(exprs.notBelow(last, zero));
   if (first)

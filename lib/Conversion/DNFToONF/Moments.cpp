@@ -16,11 +16,6 @@
 using namespace mlir;
 using namespace moa;
 
-static bool isNumber(Expr e, double number) {
-  auto value = e->kind == ExprKind::Const ? dyn_cast<FloatAttr>(e->value) : FloatAttr();
-  return value && value.getValueAsDouble() == number;
-}
-
 /// Splits a product into factors without signs. Returns whether the product is negative.
 static bool splitSign(FoldRules &rules, Expr e, SmallVectorImpl<FoldRules::Factor> &factors) {
   bool negative = false;
@@ -29,9 +24,9 @@ static bool splitSign(FoldRules &rules, Expr e, SmallVectorImpl<FoldRules::Facto
       if (factor.base->isOp("arith.negf")) {
         negative = !negative;
         go(factor.base->operands[0], divides != factor.divides);
-      } else if (isNumber(factor.base, -1)) {
+      } else if (floatValue(factor.base) == -1) {
         negative = !negative;
-      } else if (!isNumber(factor.base, 1)) {
+      } else if (floatValue(factor.base) != 1) {
         factors.push_back({factor.base, divides != factor.divides});
       }
     }
@@ -52,7 +47,7 @@ static bool isSameProduct(ArrayRef<FoldRules::Factor> a, ArrayRef<FoldRules::Fac
   return sorted(a) == sorted(b);
 }
 
-bool FoldRules::takesDifferences(Expr body, const StateSet &states, int64_t j, Expr &weight,
+bool FoldRules::splitDifferences(Expr body, const StateSet &states, int64_t j, Expr &weight,
                                  SmallVectorImpl<Difference> &differences) {
   constexpr size_t most = 4;
   Type type = body->type;
@@ -63,7 +58,7 @@ bool FoldRules::takesDifferences(Expr body, const StateSet &states, int64_t j, E
     bool isMixed = base->dependsOn(j) && reads(base, states) && !splitMul(base, states, {j});
     if (!isMixed) {
       if (exponent)
-        base = exprs.op("math.powf", {base, exponent}, type);
+        base = exprs.op("math.powf", {base, exponent});
       rest.push_back({base, divides});
       return true;
     }
@@ -78,7 +73,7 @@ bool FoldRules::takesDifferences(Expr body, const StateSet &states, int64_t j, E
     bool opens = false;
     unsigned power = 1;
     for (unsigned whole : {2, 3, 4})
-      if (exponent && isNumber(exponent, whole) && !splitMul(factor.base, states, {j})) {
+      if (exponent && floatValue(exponent) == whole && !splitMul(factor.base, states, {j})) {
         opens = true;
         power = whole;
       }
@@ -161,20 +156,18 @@ Expr FoldRules::meanWeight(const Difference &difference, Expr weight, const Stat
   return isSameProduct(terms, weights) ? count : nullptr;
 }
 
-/// Lists the refs of a repair and their singular points: those of the weight's factor H, and 0 for
+/// Lists the refs of a rescale and their singular points: those of the weight's factor H, and 0 for
 /// a sum of weights, because there is no mean yet. Returns false if terms do not vanish there.
-bool FoldRules::guardMoments(Repair &repair, Expr weight, ArrayRef<Expr> counts, const StateSet &states,
+bool FoldRules::guardMoments(RescaleRule &rescale, Expr weight, ArrayRef<Expr> counts, const StateSet &states,
                              llvm::function_ref<Expr(Expr)> stateBody) {
   for (Expr state : states) {
-    StateSet one;
-    one.insert(state);
-    bool inWeight = reads(repair.h, one);
-    if (!inWeight && llvm::none_of(repair.from, [&](Expr h) { return reads(h, one); }))
+    bool inWeight = readsState(rescale.h, state);
+    if (!inWeight && llvm::none_of(rescale.from, [&](Expr h) { return readsState(h, state); }))
       continue;
     std::optional<double> singular;
     if (inWeight)
-      singular = singularPoint(repair.h, state, states);
-    if (singular && !vanishesAt(repair.g, stateBody(state), *singular))
+      singular = singularPoint(rescale.h, state, states);
+    if (singular && !vanishesAt(rescale.g, stateBody(state), *singular))
       return false;
     bool isCount = stateBody(state)->kind == ExprKind::Const; // never 0 if there is an element
     if (!inWeight && llvm::is_contained(counts, state) && !isCount) {
@@ -182,8 +175,8 @@ bool FoldRules::guardMoments(Repair &repair, Expr weight, ArrayRef<Expr> counts,
       if (!vanishesAt(weight, stateBody(state), 0))
         return false;
     }
-    repair.refs.push_back(state);
-    repair.singular.push_back(singular ? *singular : std::nan(""));
+    rescale.refs.push_back(state);
+    rescale.singular.push_back(singular ? *singular : std::nan(""));
   }
   return true;
 }
@@ -202,26 +195,25 @@ Expr FoldRules::whereAny(Expr e, Expr any) {
     for (Expr operand : node->operands)
       operands.push_back(pick(operand));
     bool isSame = ArrayRef<Expr>(operands) == ArrayRef<Expr>(node->operands);
-    return known[node] = isSame ? node : exprs.op(*node->op, node->attributes, operands, node->type);
+    return known[node] = isSame ? node : exprs.withOperands(node, operands);
   };
   return pick(e);
 }
 
-Repair FoldRules::moments(Expr t, Expr body, Expr present, Expr any, const StateSet &states, int64_t j,
-                          llvm::function_ref<Expr(Expr)> stateBody) {
-  Repair none;
+RescaleRule FoldRules::moments(Expr t, Expr body, Expr present, Expr any, const StateSet &states, int64_t j,
+                               llvm::function_ref<Expr(Expr)> stateBody) {
+  RescaleRule none;
   none.blocked = body;
   if (t->monoid != Monoid::add || !isa<FloatType>(t->type) || t->rounds)
     return none;
   body = whereAny(body, any); // a term is only read where it is present
-  Repair result;
+  RescaleRule result;
   Expr weight = nullptr;
   SmallVector<Difference> differences;
-  if (!takesDifferences(body, states, j, weight, differences))
+  if (!splitDifferences(body, states, j, weight, differences))
     return none;
   Split split = splitMul(weight, states, {j});
-  Trend growth = split ? trend(split.h, states) : Trend();
-  if (!split || (reads(split.h, states) && (!growth.nonNegative || !growth.direction || *growth.direction > 0)))
+  if (!split || (reads(split.h, states) && !shrinks(split.h, states)))
     return none;
   result.g = split.g;
   result.h = split.h;
@@ -243,16 +235,14 @@ Repair FoldRules::moments(Expr t, Expr body, Expr present, Expr any, const State
     for (unsigned i = 0; i < differences.size(); ++i)
       if (!(lacks >> i & 1))
         factors.push_back({differences[i].base, false});
-    if (factors.size() > 1 && isNumber(weight, 1))
+    if (factors.size() > 1 && floatValue(weight) == 1)
       factors.erase(factors.begin());
     return product(factors, t->type);
   };
   llvm::MapVector<Expr, SmallVector<unsigned>> others;
   unsigned all = (1u << differences.size()) - 1;
   for (unsigned lacks = all; lacks; --lacks) {
-    Expr sum = exprs.reduce(Monoid::add, t->extent, j, termWithout(lacks), present, TypeAttr(), exprs.boundName(t));
-    exprs.inheritPlace(t, sum);
-    others[sum].push_back(lacks);
+    others[exprs.sumOver(t, j, termWithout(lacks), present)].push_back(lacks);
   }
   for (auto &[sum, lacks] : others)
     result.others.push_back({sum, lacks, static_cast<unsigned>(differences.size()) - llvm::popcount(lacks.front())});

@@ -17,9 +17,7 @@ static constexpr int64_t kRowBlock = 64;
 
 /// Returns whether an element that `e` reads depends on an index.
 static bool readsWith(Expr e, int64_t index) {
-  bool found = false;
-  walk(e, [&](Expr node) { found |= node->kind == ExprKind::Psi && node->dependsOn(index); });
-  return found;
+  return anyNode(e, [&](Expr node) { return node->kind == ExprKind::Psi && node->dependsOn(index); });
 }
 
 /// Returns the term of a sum over a part, at index `place` of the part and `whole` of the range,
@@ -33,24 +31,22 @@ Expr Derivation::weighedTerm(std::vector<NestPlan> &nests, const Association &a,
   auto [loc, name] = placeAndName(a.sum);
   SymExpr length(a.block);
   int64_t k = exprs.freshIndex(exprs.boundName(a.sum));
-  Expr distance = exprs.op("arith.subi", {exprs.index(k), exprs.extent(SymExpr(a.block - 1))}, place->type);
+  Expr distance = exprs.op("arith.subi", {exprs.index(k), exprs.extent(SymExpr(a.block - 1))});
   Expr weight = nullptr;
   for (Expr each : shared.weights) {
     Expr part = weightOver(exprs, each, a.j, distance);
-    weight = weight ? exprs.op("arith.mulf", {weight, part}, weight->type) : part;
+    weight = weight ? exprs.op("arith.mulf", {weight, part}) : part;
   }
   IndexExtents all = rows;
   all.push_back({k, length});
   weight = store(nests, weight, indicesOf(weight, all, rows.back().first), weight->type, name + "_weights", loc,
                  /*carries=*/false);
-  auto times = [&](Expr x, Expr at) { return exprs.op("arith.mulf", {x, exprs.renamed(weight, {{k, at}})}, x->type); };
+  auto times = [&](Expr x, Expr at) { return exprs.op("arith.mulf", {x, exprs.renamed(weight, {{k, at}})}); };
   if (!a.sum->rounds || !shared.inner)
     return times(exprs.renamed(shared.term, {{a.j, whole}}), place);
-  Expr first = exprs.op(
-      "arith.muli",
-      {exprs.op("arith.floordivsi", {exprs.index(a.j), exprs.extent(length)}, place->type), exprs.extent(length)},
-      place->type);
-  Expr operand = times(shared.right, exprs.op("arith.subi", {exprs.index(a.j), first}, place->type));
+  Expr first = exprs.op("arith.muli",
+                        {exprs.op("arith.floordivsi", {exprs.index(a.j), exprs.extent(length)}), exprs.extent(length)});
+  Expr operand = times(shared.right, exprs.op("arith.subi", {exprs.index(a.j), first}));
   all.back() = {a.j, *SymExpr::parse(a.sum->extent)};
   all.push_back({shared.axis, *SymExpr::parse(shared.inner->extent)});
   operand = store(nests, operand, indicesOf(operand, all, rows.back().first), a.sum->rounds.getValue(),
@@ -70,17 +66,16 @@ Expr Derivation::weighedTerm(std::vector<NestPlan> &nests, const Association &a,
 Expr Derivation::storePrefix(std::vector<NestPlan> &nests, const Association &a, const SharedTerm &term,
                              const IndexExtents &rows, Expr before) {
   int64_t part = exprs.freshIndex("part"), place = exprs.freshIndex(exprs.boundName(a.sum));
-  Type index = before->type;
   SymExpr range = *SymExpr::parse(a.sum->extent), length(a.block);
   SymExpr parts = SymExpr::floorDiv(range + SymExpr(a.block - 1), length);
-  auto op = [&](StringRef name, Expr x, Expr y) { return exprs.op(name, {x, y}, index); };
+  auto op = [&](StringRef name, Expr x, Expr y) { return exprs.op(name, {x, y}); };
   auto [loc, name] = placeAndName(a.sum);
   // Sums of parts.
   Expr inPart = exprs.index(place), partLength = exprs.extent(length);
   Expr whole = op("arith.addi", op("arith.muli", exprs.index(part), partLength), inPart);
   Expr inside = exprs.greater(exprs.extent(range), whole);
   if (a.range)
-    inside = exprs.op("arith.andi", {inside, exprs.renamed(a.range, {{a.j, whole}})}, inside->type);
+    inside = exprs.both(inside, exprs.renamed(a.range, {{a.j, whole}}));
   Expr ofIndex = weighedTerm(nests, a, term, rows, exprs.index(place), whole);
   Expr ofPart = exprs.reduce(Monoid::add, length.str(), place, ofIndex, inside, term.inner ? a.sum->rounds : TypeAttr(),
                              exprs.boundName(a.sum));
@@ -97,14 +92,14 @@ Expr Derivation::storePrefix(std::vector<NestPlan> &nests, const Association &a,
     return indices;
   };
   if (term.scale && !term.scale->dependsOn(a.row))
-    ofPart = exprs.op("arith.mulf", {term.scale, ofPart}, a.sum->type);
+    ofPart = exprs.op("arith.mulf", {term.scale, ofPart});
   Expr stored = store(nests, ofPart, with(part, parts), a.sum->type, name + "_parts", loc);
   // Running sums over parts, with weights from the end of each part to the end of the last one.
   Expr one = exprs.extent(SymExpr(1));
   Expr partsOn = op("arith.subi", op("arith.addi", exprs.index(part), one), before);
   Expr distance = op("arith.muli", partsOn, exprs.extent(length));
   for (Expr weight : term.weights)
-    stored = exprs.op("arith.mulf", {stored, weightOver(exprs, weight, a.j, distance)}, stored->type);
+    stored = exprs.op("arith.mulf", {stored, weightOver(exprs, weight, a.j, distance)});
   if (a.isFirst) {
     Expr fromEnd = exprs.index(part);
     stored = exprs.renamed(stored, {{part, op("arith.subi", exprs.extent(parts - SymExpr(1)), fromEnd)}});
@@ -125,13 +120,12 @@ Expr Derivation::storePrefix(std::vector<NestPlan> &nests, const Association &a,
 /// Terms may have weights of the distance. For the j of part p these split:
 ///   w(i, j) = w(i, L·c − 1) · w(L·c − 1, L·p + L − 1) · w(L·p + L − 1, j).
 /// The sums of parts, their running sums, and the products of rows with these are stored.
-Expr Derivation::associatedBefore(std::vector<NestPlan> &nests, const Association &a, const IndexExtents &rows) {
-  Type index = exprs.index(a.j)->type, type = a.sum->type;
+Expr Derivation::buildAssociatedByParts(std::vector<NestPlan> &nests, const Association &a, const IndexExtents &rows) {
+  Type type = a.sum->type;
   SymExpr range = *SymExpr::parse(a.sum->extent), length(a.block), size(kRowBlock);
   SymExpr parts = SymExpr::floorDiv(range + SymExpr(a.block - 1), length);
   SymExpr numRows = llvm::find_if(rows, [&](auto &r) { return r.first == a.row; })->second;
-  auto op = [&](StringRef name, Expr x, Expr y) { return exprs.op(name, {x, y}, index); };
-  auto both = [&](Expr x, Expr y) { return exprs.op("arith.andi", {x, y}, y->type); };
+  auto op = [&](StringRef name, Expr x, Expr y) { return exprs.op(name, {x, y}); };
   auto [loc, name] = placeAndName(a.sum);
   // Blocks of rows that share their leading parts.
   int64_t blockOfRows = exprs.freshIndex("block"), inBlock = exprs.freshIndex(exprs.indexName(a.row));
@@ -157,16 +151,15 @@ Expr Derivation::associatedBefore(std::vector<NestPlan> &nests, const Associatio
   if (a.range) {
     SmallVector<Expr> bounds = conjunctsOf(a.range);
     bounds.push_back(a.isFirst ? exprs.notBelow(j, keys) : exprs.greater(keys, j));
-    isNeeded = both(isNeeded, anyWithin(exprs, exprs.extent(range), bounds, j));
+    isNeeded = exprs.both(isNeeded, anyWithin(exprs, exprs.extent(range), bounds, j));
   }
-  if (a.ofRow)
-    isNeeded = both(a.ofRow, isNeeded);
+  isNeeded = exprs.both(a.ofRow, isNeeded);
   Expr value = nullptr, always = nullptr;
   bool isProduct = false, readsRow = a.ofRow && readsWith(a.ofRow, a.row);
   for (const SharedTerm &term : a.terms) {
     int64_t before = exprs.freshIndex("before");
     Expr prefix = storePrefix(nests, a, term, rows, exprs.index(before));
-    Expr share = rowsShare(a, term, exprs.renamed(prefix, {{before, numParts}}), isRow);
+    Expr share = contractWithRow(a, term, exprs.renamed(prefix, {{before, numParts}}), isRow);
     // ... times the weights from the last index of these parts to the row.
     SmallVector<Expr> factors;
     for (Expr weight : term.weights)
@@ -175,11 +168,11 @@ Expr Derivation::associatedBefore(std::vector<NestPlan> &nests, const Associatio
       factors.push_back(term.scale);
     for (Expr factor : factors) {
       readsRow |= readsWith(factor, a.row);
-      share = exprs.op("arith.mulf", {share, factor}, type);
+      share = exprs.op("arith.mulf", {share, factor});
     }
     // A stored sum over no parts is 0 anyway, unless a row multiplies it.
     bool isAlways = !term.inner && factors.empty() && !a.range && !a.ofRow;
-    (isAlways ? always : value) = added(isAlways ? always : value, term, share);
+    (isAlways ? always : value) = addTerm(isAlways ? always : value, term, share);
     isProduct |= bool(term.inner);
   }
   // If rows only read the shared sums, there is nothing more to store.
@@ -194,7 +187,7 @@ Expr Derivation::associatedBefore(std::vector<NestPlan> &nests, const Associatio
   if (!isProduct && value) {
     shared = exprs.renamed(whereNeeded(isNeeded), {{blockOfRows, block}});
   } else if (value) {
-    value = whereNeeded(readsRow ? both(isRow, isNeeded) : isNeeded);
+    value = whereNeeded(readsRow ? exprs.both(isRow, isNeeded) : isNeeded);
     value = exprs.renamed(value, {{a.row, op("arith.addi", firstRow, exprs.index(inBlock))}});
     IndexExtents blocked;
     for (auto &entry : rows) {
@@ -212,11 +205,11 @@ Expr Derivation::associatedBefore(std::vector<NestPlan> &nests, const Associatio
   // The rest of the range.
   Expr partLength = exprs.extent(length), first = op("arith.muli", partOf(start), partLength);
   Expr isLeft = a.isFirst ? exprs.greater(first, j) : exprs.notBelow(j, first);
-  Expr rest = exprs.reduce(Monoid::add, a.sum->extent, a.j, a.body, both(isLeft, a.present), a.sum->rounds,
+  Expr rest = exprs.reduce(Monoid::add, a.sum->extent, a.j, a.body, exprs.both(isLeft, a.present), a.sum->rounds,
                            exprs.boundName(a.sum));
   exprs.inheritName(a.sum, rest);
   for (Expr part : {shared, always})
     if (part)
-      rest = exprs.op("arith.addf", {part, rest}, type);
+      rest = exprs.op("arith.addf", {part, rest});
   return rest;
 }

@@ -21,7 +21,7 @@ using namespace moa;
 /// Returns the element of temporary `number` at these indices, as a value of the type of `value`.
 Expr Derivation::elementOf(unsigned number, Expr value, ArrayRef<Expr> at) {
   Type type = temporaries[number].type.getElementType();
-  Expr element = exprs.psi(kernel.getArgNames().size() + kernel.getResultTypes().size() + number, at, type);
+  Expr element = exprs.psi(firstTemporary() + number, at, type);
   return type == value->type ? element : exprs.op("arith.extf", {element}, value->type);
 }
 
@@ -65,7 +65,7 @@ Expr Derivation::findStored(Expr value, const IndexExtents &indices, Type type) 
 void Derivation::setSource(Expr element, Expr source, Expr loaded) {
   if (element->isOp("arith.extf"))
     element = element->operands[0];
-  Temporary &temporary = temporaries[element->id - kernel.getArgNames().size() - kernel.getResultTypes().size()];
+  Temporary &temporary = temporaries[element->id - firstTemporary()];
   llvm::DenseMap<int64_t, Expr> toRows;
   for (auto [axis, at] : llvm::enumerate(element->operands))
     toRows[at->id] = exprs.index(rowIndex(axis, exprs.indexName(at->id)));
@@ -181,21 +181,14 @@ Expr Derivation::readStored(Expr value, const IndexExtents &indices, bool isInsi
   auto key = std::make_pair(value, isInside);
   if (auto found = known.find(key); found != known.end())
     return found->second;
-  auto indicesIn = [](Expr e, const IndexExtents &all) {
-    IndexExtents own;
-    for (auto &index : all)
-      if (e->dependsOn(index.first))
-        own.push_back(index);
-    return own;
-  };
-  auto find = [&](Expr e, const IndexExtents &all, Type type, bool isInside) -> Expr {
-    IndexExtents its = indicesIn(e, all);
+  auto find = [&](Expr e, const IndexExtents &all, Type type, bool inReduction) -> Expr {
+    IndexExtents its = indicesOf(e, all);
     Expr element = its.size() == e->freeIndices.size() ? findStored(e, its, type) : nullptr;
     Expr load = element && element->isOp("arith.extf") ? element->operands[0] : element;
-    bool mayLoad = load && mayRead(load->id - kernel.getArgNames().size() - kernel.getResultTypes().size(), isInside);
+    bool mayLoad = load && mayRead(load->id - firstTemporary(), inReduction);
     return mayLoad ? element : nullptr;
   };
-  IndexExtents own = indicesIn(value, indices);
+  IndexExtents own = indicesOf(value, indices);
   if (Expr element = find(value, own, value->type, isInside))
     return known[key] = element;
   Expr result = value;
@@ -210,7 +203,7 @@ Expr Derivation::readStored(Expr value, const IndexExtents &indices, bool isInsi
       for (const FoldRules::Factor &factor : rules.factors(written))
         if (Expr element = factor.divides || outermostReductions(factor.base).empty()
                                ? nullptr
-                               : find(factor.base, all, value->rounds.getValue(), /*isInside=*/true))
+                               : find(factor.base, all, value->rounds.getValue(), /*inReduction=*/true))
           body = exprs.replace(body, [&](Expr node) { return node == factor.base ? element : Expr(); });
     Expr newBody = readStored(body, all, true, mayRead, known);
     Expr newPresent = present ? readStored(present, all, true, mayRead, known) : nullptr;
@@ -221,8 +214,7 @@ Expr Derivation::readStored(Expr value, const IndexExtents &indices, bool isInsi
     for (Expr operand : value->operands)
       operands.push_back(readStored(operand, own, isInside, mayRead, known));
     if (!llvm::equal(operands, value->operands))
-      result = value->kind == ExprKind::Psi ? exprs.psi(value->id, operands, value->type)
-                                            : exprs.op(*value->op, value->attributes, operands, value->type);
+      result = exprs.withOperands(value, operands);
   }
   return known[key] = result;
 }
@@ -250,9 +242,7 @@ void Derivation::readStored(std::vector<NestPlan> &nests) {
       return source != n && source < nests.size() && !llvm::is_contained(sources[source], n) &&
              (isInside || llvm::is_contained(sources[n], source));
     };
-    IndexExtents rows;
-    for (auto [id, extent] : llvm::zip_equal(nests[n].rows, nests[n].extents))
-      rows.push_back({id, *SymExpr::parse(extent)});
+    IndexExtents rows = nests[n].rowExtents();
     for (auto &[id, extent] : nests[n].carriedExtents)
       rows.push_back({id, *SymExpr::parse(extent)});
     std::map<std::pair<Expr, bool>, Expr> known;

@@ -40,9 +40,7 @@ static std::optional<int64_t> distanceFrom(Expr e, int64_t index) {
 
 /// Returns whether a value reads elements of arrays.
 static bool readsArrays(Expr value) {
-  bool found = false;
-  walk(value, [&](Expr node) { found |= node->kind == ExprKind::Psi; });
-  return found;
+  return anyNode(value, [](Expr node) { return node->kind == ExprKind::Psi; });
 }
 
 /// Finds the condition by which the range of a reduction ends or begins at surrounding indices that
@@ -66,7 +64,7 @@ std::optional<Derivation::Scan> Derivation::findScan(Expr e, const IndexExtents 
     scan.others = nullptr;
     for (Expr condition : conditions)
       if (condition != end)
-        scan.others = scan.others ? exprs.op("arith.andi", {scan.others, condition}, condition->type) : condition;
+        scan.others = exprs.both(scan.others, condition);
     double ends = 1; // ends that would be reduced separately
     for (auto &[j, extent] : all)
       if (scan.bound && scan.bound->dependsOn(j) && !scan.term->dependsOn(j) &&
@@ -127,17 +125,16 @@ Expr Derivation::storeScan(std::vector<NestPlan> &nests, Expr e, const IndexExte
 
 /// Returns the index into the stored scan for an end of a range.
 Expr Derivation::scanIndex(const Scan &scan, const IndexExtents &all, const SymExpr &range) {
-  Type type = scan.bound->type;
   Expr one = exprs.extent(SymExpr(1)), bound = scan.bound;
   if (!scan.descends)
-    bound = exprs.op("arith.addi", {bound, one}, type);
+    bound = exprs.op("arith.addi", {bound, one});
   // For an index j of the same range, j and j + 1 are in bounds without a clamp.
   for (auto &[j, extent] : all)
     if (auto distance = distanceFrom(bound, j); distance && extent == range && (*distance == 0 || *distance == 1))
-      return *distance == 0 ? exprs.index(j) : exprs.op("arith.addi", {exprs.index(j), one}, type);
+      return *distance == 0 ? exprs.index(j) : exprs.op("arith.addi", {exprs.index(j), one});
   // Clamp before adding 1: an element of an array may be the largest integer.
   SymExpr before(scan.descends ? 0 : 1);
-  bound = exprs.op("arith.minsi", {scan.bound, exprs.extent(range - before)}, type);
-  bound = exprs.op("arith.maxsi", {bound, exprs.extent(SymExpr(0) - before)}, type);
-  return scan.descends ? bound : exprs.op("arith.addi", {bound, one}, type);
+  bound = exprs.op("arith.minsi", {scan.bound, exprs.extent(range - before)});
+  bound = exprs.op("arith.maxsi", {bound, exprs.extent(SymExpr(0) - before)});
+  return scan.descends ? bound : exprs.op("arith.addi", {bound, one});
 }

@@ -47,7 +47,7 @@ private:
         bool isNegative = extreme->isOp("arith.negf");
         Expr element = isNegative ? term : term->operands[0];
         Expr state = isNegative ? extreme->operands[0] : extreme;
-        Expr difference = exprs.op("arith.subf", {element, state}, element->type);
+        Expr difference = exprs.op("arith.subf", {element, state});
         term = isNegative ? difference : negated(difference);
         return true;
       }
@@ -104,7 +104,7 @@ private:
         if (!separate(factor.base->operands[0], parts))
           return false;
       } else if (rules.isNonNegative(factor.base) && !isMixed(factor.base)) {
-        parts.push_back(exprs.op("math.log", {factor.base}, e->type));
+        parts.push_back(exprs.op("math.log", {factor.base}));
       } else {
         return false;
       }
@@ -113,7 +113,7 @@ private:
     }
     return true;
   }
-  Expr negated(Expr e) { return e->isOp("arith.negf") ? e->operands[0] : exprs.op("arith.negf", {e}, e->type); }
+  Expr negated(Expr e) { return e->isOp("arith.negf") ? e->operands[0] : exprs.op("arith.negf", {e}); }
   /// Returns whether `e` may become a term of its own. A sum of elements may: it has an error of
   /// its own size, which the difference from it has as well. A maximum may not: x − max x is exact,
   /// but Σ x − n·max x is not.
@@ -138,11 +138,8 @@ int64_t workInside(Expr body, int64_t j) {
   std::function<void(Expr)> go = [&](Expr node) {
     if (!node->dependsOn(j) || !seen.insert(node).second)
       return;
-    if (node->kind == ExprKind::Reduce) {
-      auto extent = SymExpr::parse(node->extent);
-      auto n = extent ? extent->getConstant() : std::nullopt;
-      work += n.value_or(int64_t(1) << 40);
-    }
+    if (node->kind == ExprKind::Reduce)
+      work += knownExtent(node).value_or(int64_t(1) << 40);
     for (Expr operand : node->operands)
       go(operand);
   };
@@ -171,7 +168,7 @@ Expr Derivation::separate(const NestPlan &nest, Expr t, int64_t j, Expr body, Ex
   int64_t carried = 0;
   for (auto &[id, extent] : nest.carriedExtents)
     if (t->dependsOn(id))
-      if (auto n = SymExpr::parse(extent)->getConstant())
+      if (auto n = knownExtent(extent))
         carried += *n * static_cast<int64_t>(terms.size() - 1);
   if (carried > workInside(body, j))
     return nullptr;
@@ -180,13 +177,11 @@ Expr Derivation::separate(const NestPlan &nest, Expr t, int64_t j, Expr body, Ex
     bool negative = term->isOp("arith.negf");
     Expr factor = negative ? term->operands[0] : term;
     Expr whole = rules.rebuildProduct(body, [&](unsigned n, Expr base) { return n == *mixed ? factor : base; });
-    Expr sum = exprs.reduce(Monoid::add, t->extent, j, whole, present, TypeAttr(), exprs.boundName(t));
-    exprs.inheritPlace(t, sum);
-    sum = normalise(sum);
+    Expr sum = normalise(exprs.sumOver(t, j, whole, present));
     if (!value)
-      value = negative ? exprs.op("arith.negf", {sum}, t->type) : sum;
+      value = negative ? exprs.op("arith.negf", {sum}) : sum;
     else
-      value = exprs.op(negative ? "arith.subf" : "arith.addf", {value, sum}, t->type);
+      value = exprs.op(negative ? "arith.subf" : "arith.addf", {value, sum});
   }
   return value;
 }
@@ -202,17 +197,17 @@ Expr Derivation::sumOverSets(ArrayRef<Expr> bases, ArrayRef<Expr> offsets,
       if (!(lacks >> i & 1))
         kept.push_back(bases[i]);
       else
-        coefficient = offsets[i] ? exprs.op("arith.mulf", {coefficient, offsets[i]}, bases[i]->type) : nullptr;
+        coefficient = offsets[i] ? exprs.op("arith.mulf", {coefficient, offsets[i]}) : nullptr;
     }
     if (!coefficient)
       continue;
     Expr &known = coefficients[sum(kept)];
-    known = known ? exprs.op("arith.addf", {known, coefficient}, coefficient->type) : coefficient;
+    known = known ? exprs.op("arith.addf", {known, coefficient}) : coefficient;
   }
   Expr value = nullptr;
   for (auto &[part, coefficient] : coefficients) {
-    Expr term = exprs.op("arith.mulf", {coefficient, part}, part->type);
-    value = value ? exprs.op("arith.addf", {value, term}, part->type) : term;
+    Expr term = exprs.op("arith.mulf", {coefficient, part});
+    value = value ? exprs.op("arith.addf", {value, term}) : term;
   }
   return value;
 }
@@ -221,7 +216,7 @@ Expr Derivation::sumOverSets(ArrayRef<Expr> bases, ArrayRef<Expr> offsets,
 /// μᵢ take one pass (Moments.cpp), whatever the bᵢ are:
 ///   Σ W·Π (gᵢ − bᵢ) = Σ over sets S of Π_{i ∉ S} (μᵢ − bᵢ) · (Σ W·Π_{i ∈ S} (gᵢ − μᵢ)).
 /// For non-negative weights neither side is much larger than its terms.
-Expr Derivation::aboutMeans(const NestPlan &nest, Form &form) {
+Expr Derivation::aboutMeans(const NestPlan &nest, SumForm &form) {
   Expr t = form.sum, body = form.body, present = form.present;
   int64_t j = form.j;
   if (llvm::any_of(nest.carriedExtents, [&](auto &axis) { return t->dependsOn(axis.first); }))
@@ -233,15 +228,13 @@ Expr Derivation::aboutMeans(const NestPlan &nest, Form &form) {
   Expr any = makeAny(t->extent, j, present), weight = nullptr;
   body = rules.whereAny(body, any);
   SmallVector<FoldRules::Difference> differences;
-  if (!rules.takesDifferences(body, states, j, weight, differences) || !rules.isNonNegative(weight))
+  if (!rules.splitDifferences(body, states, j, weight, differences) || !rules.isNonNegative(weight))
     return nullptr;
   auto bodyOf = [&](Expr state) { return exprs.open(state, j).first; };
-  auto op = [&](StringRef name, Expr a, Expr b) { return exprs.op(name, {a, b}, t->type); };
+  auto op = [&](StringRef name, Expr a, Expr b) { return exprs.op(name, {a, b}); };
   std::string name = exprs.reductionNames.lookup(t);
   auto sumOf = [&](ArrayRef<FoldRules::Factor> factors, const Twine &suffix) {
-    Expr sum = exprs.reduce(Monoid::add, t->extent, j, rules.product(factors, t->type), present, TypeAttr(),
-                            exprs.boundName(t));
-    exprs.inheritPlace(t, sum);
+    Expr sum = exprs.sumOver(t, j, rules.product(factors, t->type), present);
     if (!name.empty())
       form.names.push_back({sum, (name + suffix).str()});
     return sum;
@@ -257,9 +250,7 @@ Expr Derivation::aboutMeans(const NestPlan &nest, Form &form) {
       continue;
     }
     // Without a division, sums of integers are exact; means would make them inexact.
-    bool divides = false;
-    walk(d.h, [&](Expr node) { divides |= node->isOp("arith.divf"); });
-    if (!divides)
+    if (!anyNode(d.h, [](Expr node) { return node->isOp("arith.divf"); }))
       return nullptr;
     Expr sum = normalise(sumOf({{weight, false}, {d.g, false}}, "_sum"));
     Expr mean = op("arith.divf", sum, count);
@@ -280,40 +271,38 @@ Expr Derivation::aboutMeans(const NestPlan &nest, Form &form) {
   });
   Expr isWeightless = exprs.equal(count, exprs.floatConstant(0, t->type));
   value = exprs.op("arith.select", {isWeightless, limit, value}, t->type);
-  if (any == exprs.boolean(true))
-    return value;
-  return exprs.op("arith.select", {any, value, exprs.floatConstant(0, t->type)}, t->type);
+  return exprs.guarded(any, value, exprs.floatConstant(0, t->type));
 }
 
 /// Returns the other forms of a sum: taken apart and, with `withMeans`, about means.
-SmallVector<Derivation::Form, 2> Derivation::formsOf(const NestPlan &nest, Expr t, bool withMeans) {
-  SmallVector<Form, 2> forms;
-  if (t->monoid != Monoid::add || !isa<FloatType>(t->type) || t->rounds)
+SmallVector<Derivation::SumForm, 2> Derivation::formsOf(const NestPlan &nest, Expr t, bool withMeans) {
+  SmallVector<SumForm, 2> forms;
+  if (!isFloatSum(t) || t->rounds)
     return forms;
   int64_t j = exprs.freshIndex(exprs.boundName(t));
   auto [body, present] = exprs.open(t, j);
   FoldObserver *listener = std::exchange(observer, nullptr);
-  Form apart{t, j, body, present, separate(nest, t, j, body, present), {}};
-  Form centred{t, j, body, present, nullptr, {}};
+  SumForm apart{t, j, body, present, separate(nest, t, j, body, present), {}};
+  SumForm centred{t, j, body, present, nullptr, {}};
   if (withMeans && enabled("R3"))
     centred.value = aboutMeans(nest, centred);
   observer = listener;
-  for (Form &form : {std::ref(apart), std::ref(centred)})
+  for (SumForm &form : {std::ref(apart), std::ref(centred)})
     if (form.value)
       forms.push_back(std::move(form));
   return forms;
 }
 
 /// Returns the outputs with sums replaced by other forms.
-SmallVector<OutputPlan> Derivation::outputsWith(ArrayRef<OutputPlan> outputs, ArrayRef<Form> forms) {
+SmallVector<OutputPlan> Derivation::outputsWith(ArrayRef<OutputPlan> outputs, ArrayRef<SumForm> forms) {
   SmallVector<OutputPlan> after(outputs);
-  for (const Form &form : forms)
+  for (const SumForm &form : forms)
     for (OutputPlan &output : after)
       output.value = exprs.replace(output.value, [&](Expr e) -> Expr { return e == form.sum ? form.value : nullptr; });
   return after;
 }
 
-void Derivation::take(NestPlan &nest, const Form &form) {
+void Derivation::applyForm(NestPlan &nest, const SumForm &form) {
   nest.outputs = outputsWith(nest.outputs, form);
   for (auto &[sum, name] : form.names)
     exprs.reductionNames.try_emplace(sum, name);
@@ -331,15 +320,15 @@ void Derivation::separateReductions(NestPlan &nest) {
   constexpr size_t most = 12;
   SmallVector<Expr> sums = rowReductions(nest);
   bool isShort = sums.size() <= most;
-  SmallVector<Form> open; // sums whose forms save no pass alone
+  SmallVector<SumForm> open; // sums whose forms save no pass alone
   for (Expr t : sums) {
-    SmallVector<Form, 2> forms = formsOf(nest, t, isShort);
-    auto pays = [&](const Form &form) {
+    SmallVector<SumForm, 2> forms = formsOf(nest, t, isShort);
+    auto pays = [&](const SumForm &form) {
       return countPasses(nest, outputsWith(nest.outputs, form)) < countPasses(nest, nest.outputs);
     };
     auto found = llvm::find_if(forms, pays);
     if (found != forms.end())
-      take(nest, *found);
+      applyForm(nest, *found);
     else if (!forms.empty() && isShort)
       open.push_back(forms.front());
   }
@@ -349,7 +338,7 @@ void Derivation::separateReductions(NestPlan &nest) {
   unsigned before = countPasses(nest, nest.outputs);
   unsigned fewest = countPasses(nest, outputsWith(nest.outputs, open));
   for (size_t k = 0; fewest < before && k < open.size();) {
-    SmallVector<Form> others(open);
+    SmallVector<SumForm> others(open);
     others.erase(others.begin() + k);
     if (countPasses(nest, outputsWith(nest.outputs, others)) > fewest)
       ++k;
@@ -357,6 +346,6 @@ void Derivation::separateReductions(NestPlan &nest) {
       open = std::move(others);
   }
   if (fewest < before)
-    for (const Form &form : open)
-      take(nest, form);
+    for (const SumForm &form : open)
+      applyForm(nest, form);
 }

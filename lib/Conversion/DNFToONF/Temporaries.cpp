@@ -47,10 +47,12 @@ bool moa::isFloatSum(Expr e) {
   return e->kind == ExprKind::Reduce && e->monoid == Monoid::add && isa<FloatType>(e->type);
 }
 
-std::optional<int64_t> moa::knownExtent(Expr reduce) {
-  auto size = SymExpr::parse(reduce->extent);
+std::optional<int64_t> moa::knownExtent(StringRef extent) {
+  auto size = SymExpr::parse(extent);
   return size ? size->getConstant() : std::nullopt;
 }
+
+std::optional<int64_t> moa::knownExtent(Expr reduce) { return knownExtent(reduce->extent); }
 
 IndexExtents moa::indicesOf(Expr value, const IndexExtents &all, int64_t last) {
   IndexExtents indices;
@@ -62,14 +64,15 @@ IndexExtents moa::indicesOf(Expr value, const IndexExtents &all, int64_t last) {
 }
 
 /// Returns whether the first operand of an operation decides which other operands are needed.
-static bool isChoice(Expr e) {
+static bool isConditional(Expr e) {
   return e->isOp("arith.select") || (e->type.isInteger(1) && (e->isOp("arith.andi") || e->isOp("arith.ori")));
 }
 
 bool moa::hasConditions(Expr value) {
   llvm::DenseSet<Expr> seen;
   std::function<bool(Expr)> visit = [&](Expr e) {
-    return seen.insert(e).second && e->kind != ExprKind::Reduce && (isChoice(e) || llvm::any_of(e->operands, visit));
+    return seen.insert(e).second && e->kind != ExprKind::Reduce &&
+           (isConditional(e) || llvm::any_of(e->operands, visit));
   };
   return visit(value);
 }
@@ -175,10 +178,7 @@ bool Derivation::isAffordable(ArrayRef<SymExpr> extents, bool isPower) {
 
 /// Returns where a sum was written, and the base of the names of arrays that store it.
 std::pair<Location, std::string> Derivation::placeAndName(Expr sum) {
-  auto place = exprs.places.find(sum);
-  auto name = exprs.reductionNames.find(sum);
-  return {place != exprs.places.end() ? place->second : kernel.getLoc(),
-          name != exprs.reductionNames.end() ? name->second : std::string("sum")};
+  return {exprs.placeOf(sum, kernel.getLoc()), exprs.nameOf(sum, "sum")};
 }
 
 /// Returns a name that no symbol, array or temporary has.
@@ -199,7 +199,7 @@ std::string Derivation::temporaryName(StringRef base) {
 /// them.
 Expr Derivation::store(std::vector<NestPlan> &nests, Expr value, const IndexExtents &indices, Type type, StringRef name,
                        Location loc, bool carries, bool isWritten) {
-  AxisList domain;
+  Domain domain;
   SmallVector<SymExpr> extents;
   IndexExtents rows;
   llvm::DenseMap<int64_t, Expr> toRows;
@@ -226,9 +226,7 @@ Expr Derivation::store(std::vector<NestPlan> &nests, Expr value, const IndexExte
     exprs.inputNames.push_back(temporaries.back().name);
     addOutput(nests, {kernel.getResultTypes().size() + number, stored, std::nullopt, 0, loc}, domain, carries);
   }
-  unsigned result = kernel.getResultTypes().size() + number;
-  Expr element = exprs.psi(kernel.getArgNames().size() + result, at, type);
-  return type == value->type ? element : exprs.op("arith.extf", {element}, value->type);
+  return elementOf(number, value, at);
 }
 
 /// Returns whether the terms of a sum read another reduction over a range of unknown length, which
@@ -236,12 +234,8 @@ Expr Derivation::store(std::vector<NestPlan> &nests, Expr value, const IndexExte
 static bool isCascade(ExprContext &exprs, Expr sum) {
   int64_t j = exprs.freshIndex(exprs.boundName(sum));
   auto [body, present] = exprs.open(sum, j);
-  bool found = false;
-  for (Expr part : {body, present})
-    if (part)
-      walk(part,
-           [&](Expr node) { found |= node->kind == ExprKind::Reduce && !node->dependsOn(j) && !knownExtent(node); });
-  return found;
+  auto isOuter = [&](Expr node) { return node->kind == ExprKind::Reduce && !node->dependsOn(j) && !knownExtent(node); };
+  return anyNode(body, isOuter) || (present && anyNode(present, isOuter));
 }
 
 /// Splits a sum over j by R4 into a sum over parts of sums over the j of a part, and stores the
@@ -250,16 +244,14 @@ Expr Derivation::storeParts(std::vector<NestPlan> &nests, Expr sum, const IndexE
                             Location loc) {
   int64_t part = exprs.freshIndex("part"), place = exprs.freshIndex(exprs.boundName(sum));
   int64_t j = exprs.freshIndex(exprs.boundName(sum));
-  Type index = exprs.index(j)->type;
   SymExpr range = *SymExpr::parse(sum->extent), length(kPart);
   auto [body, present] = exprs.open(sum, j);
   Expr whole =
-      exprs.op("arith.addi",
-               {exprs.op("arith.muli", {exprs.index(part), exprs.extent(length)}, index), exprs.index(place)}, index);
+      exprs.op("arith.addi", {exprs.op("arith.muli", {exprs.index(part), exprs.extent(length)}), exprs.index(place)});
   llvm::DenseMap<int64_t, Expr> split{{j, whole}};
   Expr inside = exprs.greater(exprs.extent(range), whole);
   if (present)
-    inside = exprs.op("arith.andi", {inside, exprs.renamed(present, split)}, inside->type);
+    inside = exprs.both(inside, exprs.renamed(present, split));
   Expr ofPart = exprs.reduce(Monoid::add, length.str(), place, exprs.renamed(body, split), inside, sum->rounds,
                              exprs.boundName(sum));
   exprs.inheritName(sum, ofPart);
@@ -335,10 +327,7 @@ bool Derivation::isWorthStoring(Expr sum, const IndexExtents &all, size_t rows, 
 /// Returns the indices of a value in the order of the axes of an array that it reads and that has
 /// more axes. Returns nothing if there is no such array.
 std::optional<IndexExtents> Derivation::orderAsRead(Expr value, const IndexExtents &all) {
-  IndexExtents own;
-  for (auto &index : all)
-    if (value->dependsOn(index.first))
-      own.push_back(index);
+  IndexExtents own = indicesOf(value, all);
   std::optional<IndexExtents> found;
   walk(value, [&](Expr node) {
     if (found || node->kind != ExprKind::Psi || node->id >= int64_t(kernel.getArgNames().size()))
@@ -361,7 +350,7 @@ std::optional<IndexExtents> Derivation::orderAsRead(Expr value, const IndexExten
 /// Replaces each row index that a reduction reads only through a group by the index of the group.
 /// For example, the key head of query head h is h / (H/G). `all` then has the groups, and `at` the
 /// group of each row.
-Expr Derivation::byGroups(Expr sum, IndexExtents &all, llvm::DenseMap<int64_t, Expr> &at) {
+Expr Derivation::indexByGroup(Expr sum, IndexExtents &all, llvm::DenseMap<int64_t, Expr> &at) {
   for (auto &[id, extent] : all) {
     Expr group = nullptr, row = exprs.index(id);
     std::string groups;
@@ -399,7 +388,7 @@ Expr Derivation::storeForRows(std::vector<NestPlan> &nests, Expr sum, IndexExten
                               Type type) {
   llvm::DenseMap<int64_t, Expr> at;
   auto [loc, name] = placeAndName(sum);
-  Expr ofGroups = byGroups(sum, all, at);
+  Expr ofGroups = indexByGroup(sum, all, at);
   IndexExtents indices = indicesOf(ofGroups, all, last);
   if (isOfThreads && workOf(sum) >= kLeastPower)
     indices = orderAsRead(ofGroups, all).value_or(indices);
@@ -443,7 +432,7 @@ Expr Derivation::findColumns(Expr sum, const IndexExtents &all, size_t rows) {
 }
 
 /// Notifies the observer that a sum is read from a temporary.
-void Derivation::hearStored(Expr sum, Expr element) {
+void Derivation::notifyStored(Expr sum, Expr element) {
   if (!observer)
     return;
   int64_t j = exprs.freshIndex(exprs.boundName(sum));
@@ -503,12 +492,10 @@ Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExte
   };
   // Returns the index of the exchanged sum, if the factor with `value` leaves that sum by R5.
   auto leftBy = [&](Expr root, Expr value) {
-    bool leaves = exchanged && llvm::any_of(rules.factors(root), [&](const FoldRules::Factor &factor) {
-                    bool has = false;
-                    if (!factor.base->dependsOn(*exchanged))
-                      walk(factor.base, [&](Expr node) { has |= node == value; });
-                    return has;
-                  });
+    bool leaves =
+        exchanged && llvm::any_of(rules.factors(root), [&](const FoldRules::Factor &factor) {
+          return !factor.base->dependsOn(*exchanged) && anyNode(factor.base, [&](Expr node) { return node == value; });
+        });
     return leaves ? exchanged : std::nullopt;
   };
   auto isExchangeable = [&](Expr root, Expr inner) {
@@ -534,7 +521,7 @@ Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExte
       if (stored.contains(inner))
         continue;
       if (Expr element = storeScan(nests, inner, all)) {
-        hearStored(inner, stored[inner] = element);
+        notifyStored(inner, stored[inner] = element);
         continue;
       }
       auto left = leftBy(root, inner);
@@ -548,12 +535,12 @@ Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExte
         continue;
       }
       if (Expr element = findColumns(inner, all, rows)) {
-        hearStored(inner, stored[inner] = element);
+        notifyStored(inner, stored[inner] = element);
         continue;
       }
       Type type = isOperandOf(root, inner) && outer->rounds ? outer->rounds.getValue() : inner->type;
       columns[inner] = stored[inner] = storeForRows(nests, inner, all, rows ? all[rows - 1].first : -1, !carried, type);
-      hearStored(inner, stored[inner]);
+      notifyStored(inner, stored[inner]);
     }
   };
   visit(body);
@@ -590,7 +577,7 @@ void Derivation::storeShared(std::vector<NestPlan> &nests, Expr value, const Ind
         !(isAlways || readsInside(e, rows)))
       continue;
     after[e] = storeForRows(nests, e, rows, rows.back().first, /*isOfThreads=*/false, e->type);
-    hearStored(e, after[e]);
+    notifyStored(e, after[e]);
   }
 }
 
@@ -599,7 +586,7 @@ Expr Derivation::storeSums(std::vector<NestPlan> &nests, Expr value, const Index
     return value;
   llvm::DenseMap<Expr, Expr> after;
   SmallVector<int64_t> indices;
-  AxisList domain;
+  Domain domain;
   for (auto &[id, extent] : rows) {
     indices.push_back(id);
     domain.push_back({exprs.indexName(id).str(), extent.str()});
@@ -610,7 +597,7 @@ Expr Derivation::storeSums(std::vector<NestPlan> &nests, Expr value, const Index
   // Running sums of floats over the row's own index are left to association (R5).
   for (Expr outer : outermostReductions(value))
     if (Expr element = isFloatSum(outer) || runningValues.contains(outer) ? nullptr : storeScan(nests, outer, rows))
-      hearStored(outer, after[outer] = element);
+      notifyStored(outer, after[outer] = element);
   storeShared(nests, value, rows, carried, after);
   for (Expr outer : outermostReductions(value))
     if (!after.contains(outer))
@@ -672,7 +659,7 @@ Expr Derivation::storeProducts(std::vector<NestPlan> &nests, Expr value, const I
       stored[u] =
           store(nests, u, indices, isOperand && t->rounds ? t->rounds.getValue() : u->type, name, loc, /*carries=*/true,
                 /*isWritten=*/true);
-      hearStored(u, stored[u]);
+      notifyStored(u, stored[u]);
     }
     auto with = [&](Expr x) {
       x = exprs.replace(x, [&](Expr node) { return stored.lookup(node); });

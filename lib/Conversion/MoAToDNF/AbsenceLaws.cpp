@@ -235,11 +235,6 @@ struct AbsentOtherwise final : OpRewritePattern<dnf::OtherwiseOp> {
   }
 };
 
-template <typename Pattern> void addIfEnabled(RewritePatternSet &patterns, PsiContext &context, StringRef name) {
-  if (context.enabled(name))
-    addLaw(patterns, std::make_unique<Pattern>(patterns.getContext(), context), name);
-}
-
 } // namespace
 
 std::vector<std::string> moa::detail::absenceLawNames() {

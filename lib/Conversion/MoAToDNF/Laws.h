@@ -33,6 +33,12 @@ struct PsiContext {
 
 /// Adds a pattern under the name of its law, a string literal.
 void addLaw(mlir::RewritePatternSet &patterns, std::unique_ptr<mlir::RewritePattern> pattern, llvm::StringRef name);
+/// Adds the pattern of a law, unless the law is disabled.
+template <typename Pattern>
+void addIfEnabled(mlir::RewritePatternSet &patterns, PsiContext &context, llvm::StringRef name) {
+  if (context.enabled(name))
+    addLaw(patterns, std::make_unique<Pattern>(patterns.getContext(), context), name);
+}
 /// Adds one ψ law per operator, and the law of sharing.
 void addPsiLaws(mlir::RewritePatternSet &patterns, PsiContext &context);
 /// Adds the laws that move absent elements through point-wise functions, into ranges and out of
@@ -42,6 +48,11 @@ void addAbsenceLaws(mlir::RewritePatternSet &patterns, PsiContext &context);
 /// Applies `let` at `indices`. The result is absent where the let is.
 mlir::Value buildApply(mlir::OpBuilder &builder, mlir::Location loc, dnf::LetOp let, mlir::ValueRange indices,
                        PsiContext &context);
+
+/// Returns the name of the index of an axis: the first letter of its extent, or "k".
+std::string indexName(llvm::StringRef extent);
+/// Returns the names of the indices of an array.
+mlir::ArrayAttr indexNames(ArrayType type);
 
 /// Puts conditions and operations into an order that does not depend on the order of rewriting.
 /// Equal operations must have been merged.

@@ -94,8 +94,10 @@ static void findShared(Block &body, PsiContext &context) {
     bool reduces = isa<ReduceOp, InnerOp>(op);
     if (isView(&op) || isIndexOnly(value, memo) || isPredicateLike(value))
       continue;
-    if (count > 1 || (broadcast && reduces))
-      context.shared.insert(value), context.names[value] = baseName(value);
+    if (count > 1 || (broadcast && reduces)) {
+      context.shared.insert(value);
+      context.names[value] = baseName(value);
+    }
   }
 }
 
@@ -230,27 +232,25 @@ void moa::detail::addLaw(RewritePatternSet &patterns, std::unique_ptr<RewritePat
   patterns.add(std::move(pattern));
 }
 
-static LogicalResult tooLarge(Operation *at, const Twine &what, size_t operators) {
-  return at->emitError(what) << ", made of " << operators << " operators on arrays; at most " << kMostOps
-                             << " are compiled, and an array that is read at several indices is repeated for each, as "
-                                "`a` in `cat(a, a)`; read it at one computed index, as `a[i % N]`, or make it a result "
-                                "of another kernel";
+static LogicalResult tooLarge(Operation *at, const Twine &what, size_t operators, size_t limit) {
+  return at->emitError(what) << ", made of " << operators << " operators on arrays; the limit is " << limit
+                             << "; read an array at one computed index, as `a[i % N]`, or make it a result of another "
+                                "kernel: at each further index it is computed again, as `a` in `cat(a, a)`";
 }
 
 /// Refuses kernels whose ψ-reduction would not come to an end. An array that is not shared is
 /// repeated at every index at which it is read. For example, after twelve lines `a = cat(a, a)` an
 /// element of the last one is 4,096 elements of the first.
 static LogicalResult checkReads(KernelOp kernel, const PsiContext &context) {
-  constexpr size_t most = 100 * kMostOps;
   Block &body = kernel.getBody().front();
+  const size_t operators = body.getOperations().size(), most = 100 * std::max(kMostOps, operators);
   DenseMap<Value, size_t> size; // of an element, with its repeated operands
   for (Operation &op : body) {
     size_t sum = 1;
     for (Value operand : op.getOperands())
       sum += context.shared.contains(operand) ? 1 : size.lookup(operand);
-    if (sum > std::max(most, 100 * body.getOperations().size()))
-      return tooLarge(&op, "an element takes more than " + Twine(most) + " scalar operations",
-                      body.getOperations().size());
+    if (sum > most)
+      return tooLarge(&op, "an element takes at least " + Twine(sum) + " scalar operations", operators, most);
     for (Value result : op.getResults())
       size[result] = sum;
   }
@@ -263,8 +263,9 @@ static LogicalResult checkSize(dnf::KernelOp kernel, size_t operators) {
     size_t ops = 0;
     output.walk([&](Operation *) { ++ops; });
     StringRef name = cast<StringAttr>(kernel.getResultNames()[output.getResult()]).getValue();
-    if (ops > mostOps(operators))
-      return tooLarge(output, "an element of '" + name + "' takes " + Twine(ops) + " scalar operations", operators);
+    if (size_t most = mostOps(operators); ops > most)
+      return tooLarge(output, "an element of '" + name + "' takes " + Twine(ops) + " scalar operations", operators,
+                      most);
   }
   return success();
 }
@@ -326,12 +327,8 @@ dnf::KernelOp ConvertMoAToDNF::open(KernelOp kernel) {
   for (auto [k, value] : llvm::enumerate(ret.getValues())) {
     auto type = cast<ArrayType>(value.getType());
     SmallVector<Attribute> domain(type.getShape().begin(), type.getShape().end());
-    SmallVector<Attribute> names;
-    for (StringAttr extent : type.getShape())
-      names.push_back(b.getStringAttr(llvm::isAlpha(extent.getValue().front()) ? extent.getValue().take_front(1).lower()
-                                                                               : std::string("k")));
     Location place = withoutSubscripts(value.getLoc());
-    auto output = dnf::OutputOp::create(b, place, b.getI64IntegerAttr(k), b.getArrayAttr(domain), b.getArrayAttr(names),
+    auto output = dnf::OutputOp::create(b, place, b.getI64IntegerAttr(k), b.getArrayAttr(domain), indexNames(type),
                                         TypeAttr::get(type.getElementType()));
     OpBuilder::InsertionGuard guard(b);
     Block *body = b.createBlock(&output.getBody(), {}, SmallVector<Type>(type.getRank(), b.getIndexType()),

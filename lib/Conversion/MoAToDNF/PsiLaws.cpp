@@ -12,6 +12,19 @@ using namespace mlir;
 using namespace moa;
 using namespace moa::detail;
 
+std::string moa::detail::indexName(StringRef extent) {
+  bool hasLetter = !extent.empty() && llvm::isAlpha(extent.front());
+  return hasLetter ? extent.take_front(1).lower() : "k";
+}
+
+ArrayAttr moa::detail::indexNames(ArrayType type) {
+  Builder b(type.getContext());
+  SmallVector<Attribute> names;
+  for (StringAttr extent : type.getShape())
+    names.push_back(b.getStringAttr(indexName(extent.getValue())));
+  return b.getArrayAttr(names);
+}
+
 namespace {
 
 SmallVector<Value> pick(ValueRange values, ArrayRef<int64_t> positions) {
@@ -79,11 +92,6 @@ protected:
     Value value = body(block->getArgument(0));
     dnf::YieldOp::create(*b, *loc, value, Value());
     return op.getResult();
-  }
-  static std::string indexName(StringRef extent) {
-    if (!extent.empty() && llvm::isAlpha(extent.front()))
-      return extent.take_front(1).lower();
-    return "k";
   }
 
   PsiContext &psi;
@@ -314,14 +322,10 @@ private:
     rewriter.setInsertionPoint(definition);
     ArrayType type = op.getArray().getType();
     SmallVector<Attribute> domain(type.getShape().begin(), type.getShape().end());
-    SmallVector<Attribute> names;
-    for (StringAttr extent : type.getShape())
-      names.push_back(rewriter.getStringAttr(
-          llvm::isAlpha(extent.getValue().front()) ? extent.getValue().take_front(1).lower() : std::string("k")));
     Location loc = withoutSubscripts(op.getArray().getLoc());
-    auto let = dnf::LetOp::create(rewriter, loc, rewriter.getStringAttr("v" + Twine(psi.counter++)),
-                                  rewriter.getArrayAttr(domain), rewriter.getArrayAttr(names),
-                                  TypeAttr::get(type.getElementType()));
+    auto let =
+        dnf::LetOp::create(rewriter, loc, rewriter.getStringAttr("v" + Twine(psi.counter++)),
+                           rewriter.getArrayAttr(domain), indexNames(type), TypeAttr::get(type.getElementType()));
     psi.letNames[let] = psi.names.lookup(op.getArray());
     SmallVector<Type> types(domain.size(), rewriter.getIndexType());
     Block *block =
@@ -333,11 +337,6 @@ private:
   }
   PsiContext &psi;
 };
-
-template <typename Pattern> void addIfEnabled(RewritePatternSet &patterns, PsiContext &context, StringRef name) {
-  if (context.enabled(name))
-    addLaw(patterns, std::make_unique<Pattern>(patterns.getContext(), context), name);
-}
 
 } // namespace
 

@@ -11,52 +11,15 @@ static Value intConstant(OpBuilder &b, Location loc, Type type, int64_t value) {
 }
 
 static Value compare(OpBuilder &b, Location loc, ScalarFn fn, Value x, Value y) {
-  if (isa<FloatType>(x.getType())) {
-    arith::CmpFPredicate predicate;
-    switch (fn) {
-    case ScalarFn::eq:
-      predicate = arith::CmpFPredicate::OEQ;
-      break;
-    case ScalarFn::ne:
-      predicate = arith::CmpFPredicate::UNE;
-      break;
-    case ScalarFn::lt:
-      predicate = arith::CmpFPredicate::OLT;
-      break;
-    case ScalarFn::le:
-      predicate = arith::CmpFPredicate::OLE;
-      break;
-    case ScalarFn::gt:
-      predicate = arith::CmpFPredicate::OGT;
-      break;
-    default:
-      predicate = arith::CmpFPredicate::OGE;
-      break;
-    }
-    return arith::CmpFOp::create(b, loc, predicate, x, y);
-  }
-  arith::CmpIPredicate predicate;
-  switch (fn) {
-  case ScalarFn::eq:
-    predicate = arith::CmpIPredicate::eq;
-    break;
-  case ScalarFn::ne:
-    predicate = arith::CmpIPredicate::ne;
-    break;
-  case ScalarFn::lt:
-    predicate = arith::CmpIPredicate::slt;
-    break;
-  case ScalarFn::le:
-    predicate = arith::CmpIPredicate::sle;
-    break;
-  case ScalarFn::gt:
-    predicate = arith::CmpIPredicate::sgt;
-    break;
-  default:
-    predicate = arith::CmpIPredicate::sge;
-    break;
-  }
-  return arith::CmpIOp::create(b, loc, predicate, x, y);
+  using F = arith::CmpFPredicate;
+  using I = arith::CmpIPredicate;
+  static constexpr std::tuple<ScalarFn, F, I> predicates[] = {
+      {ScalarFn::eq, F::OEQ, I::eq},  {ScalarFn::ne, F::UNE, I::ne},  {ScalarFn::lt, F::OLT, I::slt},
+      {ScalarFn::le, F::OLE, I::sle}, {ScalarFn::gt, F::OGT, I::sgt}, {ScalarFn::ge, F::OGE, I::sge}};
+  const auto *found = llvm::find_if(predicates, [&](const auto &entry) { return std::get<ScalarFn>(entry) == fn; });
+  if (isa<FloatType>(x.getType()))
+    return arith::CmpFOp::create(b, loc, std::get<F>(*found), x, y);
+  return arith::CmpIOp::create(b, loc, std::get<I>(*found), x, y);
 }
 
 /// Builds functions of floats, or the float form of functions of any type; null for others.

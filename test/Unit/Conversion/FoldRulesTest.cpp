@@ -1,4 +1,4 @@
-//===- FoldRulesTest.cpp - splits, repairs and their guards ---------------===//
+//===- FoldRulesTest.cpp - splits, rescales and their guards --------------===//
 //
 // The split is checked against the property it stands for: F = G ⊗ H with G
 // free of the state and H free of the index, and F(x, d)·F(x₀, d₀) =
@@ -51,7 +51,7 @@ protected:
   Expr abs(Expr a) { return op("math.absf", {a}); }
   Expr pow(Expr a, Expr b) { return op("math.powf", {a, b}); }
   Expr select(Expr q, Expr a, Expr b) { return op("arith.select", {q, a, b}); }
-  /// ⊕ over j of a body, with the body remembered for the repair.
+  /// ⊕ over j of a body, with the body remembered for the rescale.
   Expr state(Monoid monoid, Expr body) {
     Expr reduce = exprs.reduce(monoid, "M", j, body, nullptr, mlir::TypeAttr(), "j");
     bodies[reduce] = body;
@@ -131,9 +131,9 @@ protected:
           << exprs.str(f) << " = " << exprs.str(split.g) << " with " << exprs.str(split.h);
     }
   }
-  Repair repair(Expr body, std::vector<Expr> list, Monoid monoid = Monoid::add) {
+  RescaleRule rescale(Expr body, std::vector<Expr> list, Monoid monoid = Monoid::add) {
     Expr t = state(monoid, body);
-    return rules.repair(t, body, states(list), {j}, [&](Expr e) { return bodies.at(e); });
+    return rules.rescale(t, body, states(list), {j}, [&](Expr e) { return bodies.at(e); });
   }
 
   ExprContext exprs;
@@ -254,36 +254,36 @@ TEST_F(FoldRulesTest, WhateverSplitsSeparates) {
 }
 
 TEST_F(FoldRulesTest, AMaximumRepairsAnExponential) {
-  Repair r = repair(exp(sub(x, m)), {m});
+  RescaleRule r = rescale(exp(sub(x, m)), {m});
   ASSERT_TRUE(r.valid());
   ASSERT_EQ(r.refs.size(), 1u);
   EXPECT_EQ(r.refs[0], m);
   EXPECT_EQ(r.singular[0], -kInf);
-  EXPECT_TRUE(repair(mul(exp(sub(x, m)), y), {m}).valid());
-  EXPECT_TRUE(repair(exp2(sub(x, m)), {m}).valid());
+  EXPECT_TRUE(rescale(mul(exp(sub(x, m)), y), {m}).valid());
+  EXPECT_TRUE(rescale(exp2(sub(x, m)), {m}).valid());
 }
 
 TEST_F(FoldRulesTest, AMinimumRepairsTheOtherDirection) {
-  Repair r = repair(exp(sub(low, x)), {low});
+  RescaleRule r = rescale(exp(sub(low, x)), {low});
   ASSERT_TRUE(r.valid());
   EXPECT_EQ(r.singular[0], kInf);
 }
 
 TEST_F(FoldRulesTest, AMagnitudeRepairsASquare) {
   Expr size = state(Monoid::max, abs(x)), q = div(x, size);
-  Repair r = repair(mul(q, q), {size});
+  RescaleRule r = rescale(mul(q, q), {size});
   ASSERT_TRUE(r.valid()) << r.reason;
   EXPECT_EQ(r.singular[0], 0);
 }
 
 TEST_F(FoldRulesTest, AStateThatIsNeverSingularSaysSo) {
-  Repair r = repair(div(y, add(s, num(1))), {s});
+  RescaleRule r = rescale(div(y, add(s, num(1))), {s});
   ASSERT_TRUE(r.valid()) << r.reason;
   EXPECT_TRUE(std::isnan(r.singular[0]));
 }
 
 TEST_F(FoldRulesTest, WithoutAStateThereIsNothingToRepair) {
-  Repair r = repair(mul(x, y), {m});
+  RescaleRule r = rescale(mul(x, y), {m});
   ASSERT_TRUE(r.valid());
   EXPECT_TRUE(r.refs.empty());
 }
@@ -291,7 +291,7 @@ TEST_F(FoldRulesTest, WithoutAStateThereIsNothingToRepair) {
 TEST_F(FoldRulesTest, FactorsThatMayGrowAreRefused) {
   // e^m grows with a maximum, e^(−low) with a minimum, s with every term.
   for (Expr f : {exp(add(x, m)), mul(y, s), exp(sub(x, low)), div(x, c), mul(x, m), exp(sub(x, c))}) {
-    Repair r = repair(f, {m, low, s, c});
+    RescaleRule r = rescale(f, {m, low, s, c});
     EXPECT_FALSE(r.valid()) << exprs.str(f);
     EXPECT_EQ(r.reason, "its ratio is not known to stay within 1") << exprs.str(f);
   }
@@ -301,17 +301,17 @@ TEST_F(FoldRulesTest, TermsMustVanishWhereTheFactorIsSingular) {
   // Over y, a maximum of x of −∞ says nothing about the terms.
   Expr other = state(Monoid::add, exp(y));
   for (Expr f : {mul(y, exp(neg(m))), div(y, s), div(exp(sub(x, m)), other)}) {
-    Repair r = repair(f, {m, s, other});
+    RescaleRule r = rescale(f, {m, s, other});
     EXPECT_FALSE(r.valid()) << exprs.str(f);
     EXPECT_EQ(r.reason, "terms do not vanish where it is singular") << exprs.str(f);
   }
   // Over x, a sum of e^x that is still 0 says that every term was.
-  EXPECT_TRUE(repair(div(exp(sub(x, m)), s), {m, s}).valid());
+  EXPECT_TRUE(rescale(div(exp(sub(x, m)), s), {m, s}).valid());
 }
 
 TEST_F(FoldRulesTest, MonoidsOverWhichProductsDoNotDistributeAreRefused) {
   for (Monoid monoid : {Monoid::mul, Monoid::max, Monoid::min}) {
-    Repair r = repair(exp(sub(x, m)), {m}, monoid);
+    RescaleRule r = rescale(exp(sub(x, m)), {m}, monoid);
     if (!r.valid()) {
       EXPECT_FALSE(r.reason.empty());
       continue;
@@ -337,7 +337,7 @@ TEST_F(FoldRulesTest, TheRatioIsNewOverOld) {
       at.states[olds[e]] = before.states[e] = positive(engine);
       at.states[news[e]] = after.states[e] = positive(engine);
     }
-    Expr ratio = rules.ratio(h, set, [&](Expr e) { return olds.at(e); }, [&](Expr e) { return news.at(e); });
+    Expr ratio = rules.correctionFactor(h, set, [&](Expr e) { return olds.at(e); }, [&](Expr e) { return news.at(e); });
     EXPECT_FALSE(rules.reads(ratio, set));
     EXPECT_NEAR(value(ratio, at), value(h, after) / value(h, before), 1e-12) << exprs.str(h);
   }

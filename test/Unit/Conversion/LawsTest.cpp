@@ -220,7 +220,7 @@ struct Rules final : FoldObserver {
         if (fold.accs.size() > 1)
           heard.insert("R2");
       for (auto &acc : nest.accs)
-        if (!acc->repair.refs.empty())
+        if (!acc->rescale.refs.empty())
           heard.insert("R3");
     }
   }

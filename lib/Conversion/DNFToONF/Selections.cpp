@@ -1,4 +1,4 @@
-//===- Choices.cpp - reductions in unselected operands ---------------------===//
+//===- Selections.cpp - reductions in unselected operands -----------------===//
 //
 // select(c, a, b) needs only the operand that it picks. A reduction in the other operand would
 // still become a fold of the row, and might read out of bounds there. Unless all its reads are in
@@ -16,9 +16,9 @@ using namespace moa;
 
 namespace {
 
-class Choices {
+class SelectionGuards {
 public:
-  Choices(ExprContext &exprs, dnf::KernelOp kernel, InsideReads &reads, std::map<int64_t, std::string> extents)
+  SelectionGuards(ExprContext &exprs, dnf::KernelOp kernel, InsideReads &reads, std::map<int64_t, std::string> extents)
       : exprs(exprs), openings(exprs), kernel(kernel), reads(reads), extents(std::move(extents)) {}
 
   Expr restrict(Expr e, Expr condition) {
@@ -30,37 +30,22 @@ public:
     Expr result = e;
     if (e->kind == ExprKind::Reduce) {
       result = restrictReduction(e, condition);
-      exprs.inheritName(e, result);
     } else {
       SmallVector<Expr> operands;
       for (unsigned k = 0; k < e->operands.size(); ++k)
-        operands.push_back(restrict(e->operands[k], both(condition, choiceOf(e, k, operands))));
+        operands.push_back(restrict(e->operands[k], exprs.both(condition, conditionOf(e, k, operands))));
       if (operands != e->operands)
-        result = e->kind == ExprKind::Psi ? exprs.psi(e->id, operands, e->type)
-                                          : exprs.op(*e->op, e->attributes, operands, e->type);
+        result = exprs.withOperands(e, operands);
     }
     return memo[{e, condition}] = result;
   }
 
 private:
-  Expr both(Expr a, Expr b) { return !a || !b ? (a ? a : b) : exprs.op("arith.andi", {a, b}, a->type); }
-  Expr negation(Expr e) {
-    if (e->isOp("arith.cmpi")) {
-      // arith's numbers: eq 0, ne 1, slt 2, sle 3, sgt 4, sge 5.
-      static constexpr int64_t inverse[] = {1, 0, 5, 4, 3, 2};
-      int64_t predicate = cast<IntegerAttr>(e->attributes.get("predicate")).getInt();
-      Builder b(exprs.getContext());
-      if (predicate < 6)
-        return exprs.op(*e->op,
-                        b.getDictionaryAttr(b.getNamedAttr("predicate", b.getI64IntegerAttr(inverse[predicate]))),
-                        e->operands, e->type);
-    }
-    return exprs.op("arith.xori", {e, exprs.boolean(true)}, e->type);
-  }
+  Expr negation(Expr e) { return exprs.op("arith.xori", {e, exprs.boolean(true)}); }
 
   /// Returns the condition under which operand k of an operation is needed; null for always. It is
   /// built from the restricted first operand, because that may itself read out of bounds.
-  Expr choiceOf(Expr e, unsigned k, ArrayRef<Expr> before) {
+  Expr conditionOf(Expr e, unsigned k, ArrayRef<Expr> before) {
     if (e->kind != ExprKind::Op || k == 0)
       return nullptr;
     if (e->isOp("arith.select"))
@@ -79,12 +64,12 @@ private:
     Expr newPresent = present ? restrict(present, condition) : nullptr;
     // A reduction in the body that does not depend on j is a fold of the row as well. It is needed
     // where the conjuncts of the range that do not depend on j hold.
-    Expr newBody = restrict(body, both(condition, partOfRow(newPresent, j)));
+    Expr newBody = restrict(body, exprs.both(condition, partOfRow(newPresent, j)));
     if (condition && (mayFault(body) || (present && mayFault(present))))
-      newPresent = both(without(condition, newPresent), newPresent);
+      newPresent = exprs.both(without(condition, newPresent), newPresent);
     if (newBody == body && newPresent == present)
       return e;
-    return exprs.reduce(e->monoid, e->extent, j, newBody, newPresent, e->rounds, exprs.boundName(e), e->function);
+    return exprs.withBody(e, j, newBody, newPresent);
   }
 
   /// Returns the conjuncts of a condition that do not depend on j, or null.
@@ -94,7 +79,7 @@ private:
     if (!condition->isOp("arith.andi"))
       return nullptr;
     Expr right = partOfRow(condition->operands[1], j), left = partOfRow(condition->operands[0], j);
-    return both(left, right);
+    return exprs.both(left, right);
   }
 
   /// Returns the conjuncts of a condition that are not conjuncts of another one, or null.
@@ -103,7 +88,7 @@ private:
       return other ? nullptr : condition;
     if (condition->isOp("arith.andi")) {
       Expr right = without(condition->operands[1], other), left = without(condition->operands[0], other);
-      return both(left, right);
+      return exprs.both(left, right);
     }
     if (!other->isOp("arith.andi"))
       return condition;
@@ -150,7 +135,7 @@ private:
 
 } // namespace
 
-Expr moa::restrictChoices(ExprContext &exprs, dnf::KernelOp kernel, InsideReads &reads,
+Expr moa::guardSelections(ExprContext &exprs, dnf::KernelOp kernel, InsideReads &reads,
                           const std::map<int64_t, std::string> &extents, Expr e, Expr present) {
-  return Choices(exprs, kernel, reads, extents).restrict(e, present);
+  return SelectionGuards(exprs, kernel, reads, extents).restrict(e, present);
 }

@@ -1,5 +1,5 @@
-//===- Term.cpp - a value during elaboration ------------------------------===//
-#include "lib/Frontend/Term.h"
+//===- ArrayTerm.cpp - a value during elaboration -------------------------===//
+#include "lib/Frontend/ArrayTerm.h"
 #include "lib/Frontend/Builtins.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -32,8 +32,15 @@ Type frontend::joinFloats(MLIRContext *context, FloatSet set) {
   return (set & HasF16) != 0 ? Type(builder.getF16Type()) : Type();
 }
 
-Term Term::ofArray(Value array) {
-  Term term;
+void frontend::joinFrames(FrameAxes &frame, ArrayRef<unsigned> more) {
+  for (unsigned axis : more)
+    if (!llvm::is_contained(frame, axis))
+      frame.push_back(axis);
+  llvm::sort(frame);
+}
+
+ArrayTerm ArrayTerm::ofArray(Value array) {
+  ArrayTerm term;
   term.array = array;
   auto type = cast_if_present<ArrayType>(array.getType());
   for (unsigned k = 0; k < type.getRank(); ++k)
@@ -41,13 +48,13 @@ Term Term::ofArray(Value array) {
   return term;
 }
 
-Type Term::elementType() const {
+Type ArrayTerm::elementType() const {
   return kind == Array ? llvm::cast<ArrayType>(array.getType()).getElementType() : Type();
 }
 
-bool Term::isBoolean() const { return kind == Array && elementType().isInteger(1); }
+bool ArrayTerm::isBoolean() const { return kind == Array && elementType().isInteger(1); }
 
-bool Term::isInteger() const {
+bool ArrayTerm::isInteger() const {
   return kind == Symbolic || (kind == Array && elementType().isIntOrIndex() && !isBoolean());
 }
 
@@ -72,8 +79,8 @@ std::string frontend::shapeText(ArrayRef<SymExpr> shape) {
   return "[" + llvm::join(extents, ", ") + "]";
 }
 
-std::string frontend::elementText(const Term &term) {
-  if (term.kind == Term::Symbolic)
+std::string frontend::elementText(const ArrayTerm &term) {
+  if (term.kind == ArrayTerm::Symbolic)
     return "index";
-  return term.kind == Term::Literal ? "a real number" : getTypeText(term.elementType());
+  return term.kind == ArrayTerm::Literal ? "a real number" : getTypeText(term.elementType());
 }

@@ -1,4 +1,4 @@
-//===- Term.h - a value during elaboration ----------------------*- C++ -*-===//
+//===- ArrayTerm.h - a value during elaboration -----------------*- C++ -*-===//
 //
 // Elaboration runs a function for all its cells at once. A term therefore has two kinds of axes:
 // *frame* axes, over which an enclosing lift or index form ranges, and *cell* axes, which the
@@ -10,8 +10,8 @@
 // unknown until the term is combined with a term that has the extent (the `_` of an index form).
 //
 //===----------------------------------------------------------------------===//
-#ifndef MOA_FRONTEND_TERM_H
-#define MOA_FRONTEND_TERM_H
+#ifndef MOA_FRONTEND_ARRAYTERM_H
+#define MOA_FRONTEND_ARRAYTERM_H
 
 #include "lib/Frontend/AST.h"
 
@@ -36,13 +36,18 @@ FloatSet floatBit(mlir::Type type);
 /// Returns the smallest float type that holds every member, or null for the empty set.
 mlir::Type joinFloats(mlir::MLIRContext *context, FloatSet set);
 
-struct Term {
+/// Positions on the frame stack, increasing.
+using FrameAxes = llvm::SmallVector<unsigned, 4>;
+/// Adds frame axes to others.
+void joinFrames(FrameAxes &frame, llvm::ArrayRef<unsigned> more);
+
+struct ArrayTerm {
   enum Kind { Array, Symbolic, Literal };
   Kind kind = Array;
-  mlir::Value array;                    // Array
-  SymExpr symbolic;                     // Symbolic: an integer over the symbols
-  double literal = 0;                   // Literal: a real number that takes the type of its context
-  llvm::SmallVector<unsigned, 4> frame; // positions on the frame stack, increasing
+  mlir::Value array;  // Array
+  SymExpr symbolic;   // Symbolic: an integer over the symbols
+  double literal = 0; // Literal: a real number that takes the type of its context
+  FrameAxes frame;
   Cell cell;
 
   // Where the elements come from, for the rounding of contraction operands.
@@ -57,20 +62,20 @@ struct Term {
   llvm::StringRef text;
   SourceLoc start;
 
-  static Term ofSymbolic(SymExpr value) {
-    Term term;
+  static ArrayTerm ofSymbolic(SymExpr value) {
+    ArrayTerm term;
     term.kind = Symbolic;
     term.symbolic = std::move(value);
     return term;
   }
-  static Term ofLiteral(double value) {
-    Term term;
+  static ArrayTerm ofLiteral(double value) {
+    ArrayTerm term;
     term.kind = Literal;
     term.literal = value;
     return term;
   }
   /// Returns a term without frame axes; all axes of the array are cell axes.
-  static Term ofArray(mlir::Value array);
+  static ArrayTerm ofArray(mlir::Value array);
 
   bool isArray() const { return kind == Array; }
   unsigned rank() const { return cell.size(); }
@@ -83,7 +88,7 @@ struct Term {
     return llvm::any_of(cell, [](const Axis &axis) { return axis.isVirtual; });
   }
   /// Copies the origin of the elements: the result selects from `other`.
-  void selectsFrom(const Term &other) {
+  void selectsFrom(const ArrayTerm &other) {
     source = other.source;
     cast = other.cast;
     reads = other.reads;
@@ -97,8 +102,8 @@ std::string shapeText(llvm::ArrayRef<SymExpr> shape);
 /// over the axis of m …: write 'j < M'". Otherwise returns "".
 std::string originText(const Axis &axis, const SymExpr &wanted);
 /// Returns the name of the element type, or "a real number" for a literal.
-std::string elementText(const Term &term);
+std::string elementText(const ArrayTerm &term);
 
 } // namespace moa::frontend
 
-#endif // MOA_FRONTEND_TERM_H
+#endif // MOA_FRONTEND_ARRAYTERM_H

@@ -1,6 +1,6 @@
-//===- LinearForm.h - index expressions as linear combinations --*- C++ -*-===//
-#ifndef MOA_CONVERSION_DNFTOONF_LINEARFORM_H
-#define MOA_CONVERSION_DNFTOONF_LINEARFORM_H
+//===- AffineForm.h - index expressions as linear combinations --*- C++ -*-===//
+#ifndef MOA_CONVERSION_DNFTOONF_AFFINEFORM_H
+#define MOA_CONVERSION_DNFTOONF_AFFINEFORM_H
 
 #include "lib/Conversion/DNFToONF/Expr.h"
 #include "lib/Support/SymExpr.h"
@@ -9,7 +9,7 @@
 namespace moa {
 
 /// Σ coefficient · term + constant, over index expressions.
-struct LinearForm {
+struct AffineForm {
   llvm::MapVector<Expr, SymExpr> terms;
   SymExpr constant;
 
@@ -24,4 +24,4 @@ struct LinearForm {
 
 } // namespace moa
 
-#endif // MOA_CONVERSION_DNFTOONF_LINEARFORM_H
+#endif // MOA_CONVERSION_DNFTOONF_AFFINEFORM_H

@@ -1,10 +1,10 @@
-//===- LinearForm.cpp - index expressions as linear combinations ----------===//
-#include "lib/Conversion/DNFToONF/LinearForm.h"
+//===- AffineForm.cpp - index expressions as linear combinations ----------===//
+#include "lib/Conversion/DNFToONF/AffineForm.h"
 
 using namespace mlir;
 using namespace moa;
 
-void LinearForm::add(Expr e, const SymExpr &factor) {
+void AffineForm::add(Expr e, const SymExpr &factor) {
   auto symbolic = [](Expr x) -> std::optional<SymExpr> {
     if (x->kind == ExprKind::Extent)
       return SymExpr::parse(x->text);
@@ -30,22 +30,21 @@ void LinearForm::add(Expr e, const SymExpr &factor) {
   terms[e] = terms[e] + factor;
 }
 
-std::optional<SymExpr> LinearForm::getSymbolic() const {
+std::optional<SymExpr> AffineForm::getSymbolic() const {
   bool isFree = llvm::all_of(terms, [](const auto &term) { return term.second.isZero(); });
   return isFree ? std::optional(constant) : std::nullopt;
 }
 
-Expr LinearForm::build(ExprContext &exprs) const {
+Expr AffineForm::build(ExprContext &exprs) const {
   Expr sum = nullptr;
   for (auto &[term, coefficient] : terms) {
     if (coefficient.isZero())
       continue;
-    Expr part =
-        coefficient == SymExpr(1) ? term : exprs.op("arith.muli", {term, exprs.extent(coefficient)}, term->type);
-    sum = sum ? exprs.op("arith.addi", {sum, part}, part->type) : part;
+    Expr part = coefficient == SymExpr(1) ? term : exprs.op("arith.muli", {term, exprs.extent(coefficient)});
+    sum = sum ? exprs.op("arith.addi", {sum, part}) : part;
   }
   Expr rest = exprs.extent(constant);
   if (!sum || constant.isZero())
     return sum ? sum : rest;
-  return exprs.op("arith.addi", {sum, rest}, rest->type);
+  return exprs.op("arith.addi", {sum, rest});
 }
