@@ -17,7 +17,6 @@
 #include "lib/Conversion/ONFToDevice/ONFToDevice.h"
 #include "lib/Frontend/Frontend.h"
 #include "lib/Interpreter/MonoidClaims.h"
-#include "lib/Pipelines/ReadModule.h"
 #include "lib/Pipelines/Registration.h"
 #include "lib/Pipelines/Tolerances.h"
 #include "lib/Schedule/Passes.h"
@@ -50,7 +49,7 @@ static DialectRegistry makeRegistry() {
 Compilation::Impl::Impl(CompilerOptions options)
     : options(std::move(options)), context(makeRegistry(), MLIRContext::Threading::DISABLED) {
   context.loadAllAvailableDialects();
-  // Messages are for users. Only moa-opt also shows the op.
+  // Messages are for users, who do not know the ops.
   context.printOpOnDiagnostic(false);
   context.getDiagEngine().registerHandler([this](mlir::Diagnostic &diagnostic) {
     log.add(diagnostic);
@@ -228,7 +227,7 @@ bool Compilation::Impl::parse(const std::string &text, const std::string &name) 
       log.addError("settings apply to specifications only, not to " + name);
       return false;
     }
-    module = readModule(text, name, &context);
+    module = parseSourceString<ModuleOp>(text, ParserConfig(&context), name);
   } else {
     FrontendOptions frontend;
     if (!readSettings(frontend.settings))

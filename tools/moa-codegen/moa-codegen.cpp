@@ -8,7 +8,6 @@
 #include "lib/Support/OutputFiles.h"
 #include "moa/Compiler.h"
 #include "tools/Accuracy.h"
-#include "tools/CommandLine.h"
 #include "tools/Schedule.h"
 #include "tools/Version.h"
 #include "llvm/ADT/StringExtras.h"
@@ -217,8 +216,6 @@ int main(int argc, char **argv) {
   InitLLVM init(argc, argv);
   cl::HideUnrelatedOptions(category);
   moa::setVersionPrinter();
-  if (moa::refuseWrongFlag(argc, argv, "moa-codegen"))
-    return 1;
   cl::ParseCommandLineOptions(argc, argv, "Compiles array specifications to kernels\n");
   if (std::optional<std::string> wrong = checkFlags())
     return fail(*wrong);

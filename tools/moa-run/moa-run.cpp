@@ -10,7 +10,6 @@
 #include "lib/Support/OutputFiles.h"
 #include "lib/Support/Tolerance.h"
 #include "tools/Accuracy.h"
-#include "tools/CommandLine.h"
 #include "tools/Numbers.h"
 #include "tools/Schedule.h"
 #include "tools/Version.h"
@@ -469,8 +468,6 @@ int main(int argc, char **argv) {
   InitLLVM init(argc, argv);
   cl::HideUnrelatedOptions(category);
   moa::setVersionPrinter();
-  if (moa::refuseWrongFlag(argc, argv, "moa-run"))
-    return 1;
   cl::ParseCommandLineOptions(argc, argv, "Runs an array specification on this CPU\n");
   if (target != "cpu" && target != "reference" && target != "device")
     return fail("there is no target '" + target + "'; there are cpu, reference and device");
