@@ -17,7 +17,6 @@
 #include "lib/Conversion/ONFToDevice/ONFToDevice.h"
 #include "lib/Frontend/Frontend.h"
 #include "lib/Interpreter/MonoidClaims.h"
-#include "lib/Pipelines/ReadModule.h"
 #include "lib/Pipelines/Registration.h"
 #include "lib/Pipelines/Tolerances.h"
 #include "lib/Schedule/Passes.h"
@@ -50,7 +49,7 @@ static DialectRegistry makeRegistry() {
 Compilation::Impl::Impl(CompilerOptions options)
     : options(std::move(options)), context(makeRegistry(), MLIRContext::Threading::DISABLED) {
   context.loadAllAvailableDialects();
-  // Messages are for users. Only moa-opt also shows the op.
+  // Messages are for users, who do not know the ops.
   context.printOpOnDiagnostic(false);
   context.getDiagEngine().registerHandler([this](mlir::Diagnostic &diagnostic) {
     log.add(diagnostic);
@@ -96,7 +95,7 @@ bool Compilation::Impl::checkOptions() {
     log.addError("expects an optimization level from 0 to 3, but got " + llvm::Twine(options.optimization));
     return false;
   }
-  if (!options.processor.empty() && !getMachine(/*host=*/false))
+  if (!options.processor.empty() && !getTargetMachine(/*host=*/false))
     return false;
   std::vector<std::string> known = getPsiLawNames();
   known.insert(known.end(), std::begin(kFoldRules), std::end(kFoldRules));
@@ -116,18 +115,18 @@ bool Compilation::Impl::checkOptions() {
 
 /// Returns true if the target CPU has dot products of four bytes.
 bool Compilation::Impl::hasByteDots() {
-  llvm::TargetMachine *target = getMachine(/*host=*/false);
+  llvm::TargetMachine *target = getTargetMachine(/*host=*/false);
   return target && cpu::hasByteDots(*target);
 }
 
 /// Returns the target CPU's instructions for dot products of bf16.
 Bf16Dots Compilation::Impl::getBf16Dots() {
-  llvm::TargetMachine *target = getMachine(/*host=*/false);
+  llvm::TargetMachine *target = getTargetMachine(/*host=*/false);
   return target ? cpu::getBf16Dots(*target) : Bf16Dots::none;
 }
 
 bool Compilation::Impl::checkRunsHere() {
-  llvm::TargetMachine *target = getMachine(/*host=*/false), *host = getMachine(/*host=*/true);
+  llvm::TargetMachine *target = getTargetMachine(/*host=*/false), *host = getTargetMachine(/*host=*/true);
   if (!target || !host)
     return false;
   bool hasAll =
@@ -163,13 +162,13 @@ PipelineOptions Compilation::Impl::getPipelineOptions() {
   }
   for (const std::string &name : options.disabledRules)
     if (name == kIntervals)
-      result.intervals = false;
+      result.derivesIntervals = false;
     else if (name == kPrecision)
       result.spends = false;
     else if (name == kLowRank)
       result.lowRankFrom = 0;
     else if (name == kSplit) {
-      result.ranges = false;
+      result.splitsFolds = false;
       result.disabledRules.push_back(name);
     } else if (llvm::is_contained(accuracy::kPrecisionLaws, name) || llvm::is_contained(accuracy::kLowRankLaws, name))
       result.precision.disabledLaws.push_back(name);
@@ -197,7 +196,7 @@ void Compilation::Impl::read(const std::string &text, const std::string &name) {
     modules.clear();
     return;
   }
-  units.resize(signatures.size());
+  kernelModules.resize(signatures.size());
   dumpModule(llvm::sys::path::stem(fileName), entry, *modules[entry]);
 }
 
@@ -228,7 +227,7 @@ bool Compilation::Impl::parse(const std::string &text, const std::string &name) 
       log.addError("settings apply to specifications only, not to " + name);
       return false;
     }
-    module = readModule(text, name, &context);
+    module = parseSourceString<ModuleOp>(text, ParserConfig(&context), name);
   } else {
     FrontendOptions frontend;
     if (!readSettings(frontend.settings))
@@ -318,6 +317,16 @@ static std::string getRange(Operation *kernel, size_t number) {
   return "";
 }
 
+ParameterInfo makeParameterInfo(const Parameter &parameter) {
+  ParameterInfo info;
+  info.name = parameter.name;
+  info.elementType = getName(parameter.type).str();
+  for (const SymExpr &extent : parameter.extents)
+    info.extents.push_back(extent.str());
+  info.isOutput = parameter.isOutput;
+  return info;
+}
+
 static KernelInfo makeInfo(const KernelSignature &signature, Operation *kernel) {
   KernelInfo info;
   info.name = signature.name;
@@ -326,12 +335,7 @@ static KernelInfo makeInfo(const KernelSignature &signature, Operation *kernel) 
   for (const Constraint &constraint : signature.constraints)
     info.constraints.push_back(constraint.text);
   for (const Parameter &parameter : signature.parameters) {
-    ParameterInfo entry;
-    entry.name = parameter.name;
-    entry.elementType = getName(parameter.type).str();
-    for (const SymExpr &extent : parameter.extents)
-      entry.extents.push_back(extent.str());
-    entry.isOutput = parameter.isOutput;
+    ParameterInfo entry = makeParameterInfo(parameter);
     if (const std::optional<Tolerance> &within = parameter.within)
       entry.within = AllowedError{within->epsilon, within->isRelative, within->isSampled};
     entry.range = getRange(kernel, info.parameters.size()); // inputs are first
@@ -432,8 +436,8 @@ ModuleOp Compilation::Impl::getModule(Level level) {
   return *modules[level];
 }
 
-void Compilation::Impl::warnOfNothingSpent(onf::KernelOp first, bool hasTolerance) {
-  if (std::exchange(hasWarnedOfNothingSpent, true))
+void Compilation::Impl::warnOfUnusedAccuracy(onf::KernelOp first, bool hasTolerance) {
+  if (std::exchange(hasWarnedOfUnusedAccuracy, true))
     return;
   PipelineOptions pipeline = getPipelineOptions();
   auto asks = [&](const char *rule) { return !llvm::is_contained(options.disabledRules, rule); };
@@ -467,7 +471,7 @@ ModuleOp Compilation::Impl::getAdapted() {
   if (!exact)
     return exact;
   bool isAny = llvm::any_of(exact.getOps<onf::KernelOp>(), hasTolerance);
-  warnOfNothingSpent(*exact.getOps<onf::KernelOp>().begin(), isAny);
+  warnOfUnusedAccuracy(*exact.getOps<onf::KernelOp>().begin(), isAny);
   if (!spends || !isAny)
     return checkPlansTaken(exact) ? exact : ModuleOp();
   OwningOpRef<ModuleOp> module = exact.clone();
@@ -483,7 +487,7 @@ ModuleOp Compilation::Impl::getAdapted() {
     return {};
   // The sample has few rows, and merged nests may fold over the same ranges.
   auto finish = [&](OpPassManager &pm) {
-    if (pipeline.ranges)
+    if (pipeline.splitsFolds)
       pm.addPass(onf::createONFSplitFolds());
     pm.addPass(onf::createONFFuseFolds());
     pm.addPass(createReadThroughCopiesPass());
@@ -497,7 +501,7 @@ ModuleOp Compilation::Impl::getAdapted() {
   return *adapted;
 }
 
-bool Compilation::Impl::isAnythingTold() {
+bool Compilation::Impl::checksAnyTolerance() {
   auto isPromised = [&](onf::KernelOp kernel) {
     for (unsigned k = 0; k < kernel.getNumOutputs(); ++k)
       if (WithinAttr within = getWithin(kernel, k); within && !within.getTolerance().isSampled)
@@ -511,7 +515,7 @@ ModuleOp Compilation::Impl::getChecked() {
   if (checked)
     return *checked;
   ModuleOp above = getAdapted();
-  if (!above || !isAnythingTold())
+  if (!above || !checksAnyTolerance())
     return above;
   OwningOpRef<ModuleOp> module = above.clone();
   if (!addChecks(*module, !options.architecture.empty()))
@@ -537,7 +541,7 @@ bool Compilation::Impl::addChecks(ModuleOp module, bool isForGpu) {
   if (entry <= Level::DNF)
     for (unsigned k = 0; k < infos.size(); ++k)
       setBounds(cast<dnf::KernelOp>(kernelAt(getModule(Level::DNF), k)), kernelAt(module, k));
-  bool splits = isForGpu && getPipelineOptions().ranges;
+  bool splits = isForGpu && getPipelineOptions().splitsFolds;
   return runPasses(module, "adapted", [&](OpPassManager &pm) {
     pm.addPass(createCheckBoundsPass(CheckBoundsPassOptions{/*onlyKnown=*/isForGpu}));
     if (splits)
@@ -632,25 +636,25 @@ ModuleOp Compilation::Impl::isolateKernel(unsigned kernel) {
 }
 
 ModuleOp Compilation::Impl::getKernelModule(unsigned kernel, Level level) {
-  Unit &unit = units[kernel];
-  if (!unit.vector) {
+  KernelModules &own = kernelModules[kernel];
+  if (!own.vector) {
     OwningOpRef<ModuleOp> module = isolateKernel(kernel);
     PipelineOptions pipeline = getPipelineOptions();
     pipeline.byteDots = hasByteDots();
     pipeline.bf16Dots = getBf16Dots();
     if (!module || !runPasses(*module, "vector", [&](OpPassManager &pm) { buildLiftedToVector(pm, pipeline); }))
       return {};
-    unit.vector = std::move(module);
-    dumpModule(signatures[kernel].name, Level::Vector, *unit.vector);
+    own.vector = std::move(module);
+    dumpModule(signatures[kernel].name, Level::Vector, *own.vector);
   }
-  if (level == Level::LLVM && !unit.llvm) {
-    OwningOpRef<ModuleOp> module = unit.vector->clone();
+  if (level == Level::LLVM && !own.llvm) {
+    OwningOpRef<ModuleOp> module = own.vector->clone();
     PipelineOptions pipeline = getPipelineOptions();
     if (!runPasses(*module, "llvm", [&](OpPassManager &pm) { buildVectorToLLVM(pm, pipeline); }))
       return {};
-    unit.llvm = std::move(module);
+    own.llvm = std::move(module);
   }
-  return level == Level::LLVM ? *unit.llvm : *unit.vector;
+  return level == Level::LLVM ? *own.llvm : *own.vector;
 }
 
 /// Returns true if a module's nests are bound to the blocks of a GPU.
@@ -688,25 +692,25 @@ std::optional<bool> Compilation::Impl::usesTiles() {
   return uses;
 }
 
-llvm::TargetMachine *Compilation::Impl::getMachine(bool host) {
-  if (!machine[host] && !hasNoMachine[host]) {
+llvm::TargetMachine *Compilation::Impl::getTargetMachine(bool host) {
+  if (!targetMachines[host] && !hasNoTargetMachine[host]) {
     if (auto created = take(cpu::createTargetMachine(host ? llvm::StringRef() : llvm::StringRef(options.processor),
                                                      options.optimization)))
-      machine[host] = std::move(*created);
-    hasNoMachine[host] = !machine[host];
+      targetMachines[host] = std::move(*created);
+    hasNoTargetMachine[host] = !targetMachines[host];
   }
-  return machine[host].get();
+  return targetMachines[host].get();
 }
 
 /// Packed entries are compiled for this machine, which will run them.
 llvm::Module *Compilation::Impl::getLLVM(unsigned kernel, bool packed) {
-  Unit &unit = units[kernel];
-  if (unit.ir[packed])
-    return unit.ir[packed].get();
+  KernelModules &own = kernelModules[kernel];
+  if (own.ir[packed])
+    return own.ir[packed].get();
   if (!checkEntryName(kernel))
     return nullptr;
   ModuleOp module = getKernelModule(kernel, Level::LLVM);
-  llvm::TargetMachine *target = module ? getMachine(packed) : nullptr;
+  llvm::TargetMachine *target = module ? getTargetMachine(packed) : nullptr;
   if (!target)
     return nullptr;
   std::unique_ptr<llvm::Module> ir;
@@ -724,9 +728,9 @@ llvm::Module *Compilation::Impl::getLLVM(unsigned kernel, bool packed) {
     cpu::optimise(*ir, *target, options.optimization);
     return true;
   });
-  unit.ir[packed] = std::move(ir);
-  dump(signatures[kernel].name, Level::LLVM, [&](llvm::raw_ostream &os) { unit.ir[packed]->print(os, nullptr); });
-  return unit.ir[packed].get();
+  own.ir[packed] = std::move(ir);
+  dump(signatures[kernel].name, Level::LLVM, [&](llvm::raw_ostream &os) { own.ir[packed]->print(os, nullptr); });
+  return own.ir[packed].get();
 }
 
 const llvm::SmallVectorImpl<char> *Compilation::Impl::getObject(bool packed) {
@@ -746,7 +750,7 @@ const llvm::SmallVectorImpl<char> *Compilation::Impl::getObject(bool packed) {
     }
   }
   timed("codegen", [&] {
-    objects[packed] = take(cpu::emitObject(*all, *getMachine(packed)));
+    objects[packed] = take(cpu::emitObject(*all, *getTargetMachine(packed)));
     return objects[packed].has_value();
   });
   return objects[packed] ? &*objects[packed] : nullptr;

@@ -50,7 +50,7 @@ struct Compilation::Impl {
   /// Returns true if the CPU code of any kernel uses AMX tiles, and nothing after an error.
   std::optional<bool> usesTiles();
   /// Returns the target machine: the one in the options, or with `host` this machine.
-  llvm::TargetMachine *getMachine(bool host);
+  llvm::TargetMachine *getTargetMachine(bool host);
   /// Checks that this machine has the dot products of bytes and of bf16 that the code may use.
   /// Otherwise reports an error.
   bool checkRunsHere();
@@ -112,9 +112,9 @@ struct Compilation::Impl {
 
   /// Returns the plans of a result, its mixed-precision and low-rank variants, one line each
   /// (Decisions.cpp).
-  std::vector<std::string> getSpent(unsigned kernel, unsigned result);
+  std::vector<std::string> describePlans(unsigned kernel, unsigned result);
   /// Returns the laws that these variants apply, one line each.
-  std::vector<std::string> getSpendingLaws(unsigned kernel);
+  std::vector<std::string> describePlanLaws(unsigned kernel);
 
   /// Checks that C can call a kernel by its name. Otherwise reports an error (EntryNames.cpp).
   bool checkEntryName(unsigned kernel);
@@ -151,32 +151,37 @@ private:
   bool checksTolerances() const;
   /// Warns once, with the reason, if options for mixed precision or low rank can have no effect.
   /// Covers reasons known before any pass looks at nests.
-  void warnOfNothingSpent(onf::KernelOp first, bool hasTolerance);
-  bool hasWarnedOfNothingSpent = false;
+  void warnOfUnusedAccuracy(onf::KernelOp first, bool hasTolerance);
+  bool hasWarnedOfUnusedAccuracy = false;
   /// Returns the onf module with mixed-precision and low-rank variants, or null.
   mlir::ModuleOp getAdapted();
   /// Returns this module with the tolerance checks of entry points, or null.
   mlir::ModuleOp getChecked();
   /// Returns true if a call checks the tolerance of any result.
-  bool isAnythingTold();
+  bool checksAnyTolerance();
   /// Adds the tolerance checks. Returns false after an error.
   bool addChecks(mlir::ModuleOp module, bool isForGpu);
   /// Proves that a level has the meaning of the level above it.
   bool validate(Level level, mlir::ModuleOp above, mlir::ModuleOp module);
-  /// Lowers onf to the lifted level: derives intervals, then applies schedules (Schedules.cpp).
+  /// Derives intervals, applies schedules, then verifies the contracts (Schedules.cpp).
+  bool applySchedules(mlir::ModuleOp module, llvm::function_ref<bool()> apply);
+  /// Lowers onf to the lifted level by applySchedules.
   bool lift(mlir::ModuleOp module);
   void addScheduleError(const llvm::Twine &message);
   bool readSchedules(std::map<std::string, Schedule> &given);
   bool schedule(onf::KernelOp kernel, const Machine &target, const std::map<std::string, Schedule> &given);
   std::optional<Machine> getScheduleMachine();
-  /// Does the same for a GPU. `used` receives the schedules (Schedules.cpp).
+  /// Does the same for a GPU. `used` receives the schedules.
   bool liftForGpu(mlir::ModuleOp module, std::vector<Schedule> &used);
+  /// Runs passes on an onf module. Validates it again if anything changed and the input has a normal
+  /// form, since loads may have left their conditions.
+  bool runValidated(mlir::ModuleOp module, llvm::function_ref<void(mlir::OpPassManager &)> build);
   bool separateFolds(mlir::ModuleOp module, bool isForGpu);
   bool splitFolds(mlir::ModuleOp module);
   bool blockColumns(mlir::ModuleOp module);
 
   /// The modules of one kernel after the lifted level.
-  struct Unit {
+  struct KernelModules {
     mlir::OwningOpRef<mlir::ModuleOp> vector, llvm;
     std::unique_ptr<llvm::Module> ir[2]; // without and with packed entries
   };
@@ -186,17 +191,20 @@ private:
   /// One per kernel.
   std::vector<std::unique_ptr<Validator>> validators;
   Level entry = Level::MoA;
-  std::vector<Unit> units;
-  std::unique_ptr<llvm::TargetMachine> machine[2]; // for the options, for this machine
-  bool hasNoMachine[2] = {false, false};           // already reported
+  std::vector<KernelModules> kernelModules;
+  std::unique_ptr<llvm::TargetMachine> targetMachines[2]; // for the options, for this machine
+  bool hasNoTargetMachine[2] = {false, false};            // already reported
   std::optional<llvm::SmallVector<char, 0>> objects[2];
 };
 
 /// Returns a kernel of any level by its number, not counting monoids.
 mlir::Operation *kernelAt(mlir::ModuleOp module, unsigned number);
 
+/// Returns the name, type, extents and direction of a parameter.
+ParameterInfo makeParameterInfo(const Parameter &parameter);
+
 /// Prints the report of one compilation (Report.cpp).
-std::optional<std::string> printReport(Compilation::Impl &unit, ReportFormat format,
+std::optional<std::string> printReport(Compilation::Impl &compilation, ReportFormat format,
                                        const std::map<std::string, int64_t> &symbols);
 
 } // namespace moa

@@ -159,7 +159,7 @@ std::optional<std::string> Compilation::header() {
     return std::nullopt;
   if (!impl->options.architecture.empty())
     return gpu::printHeader(impl->signatures, guard);
-  llvm::TargetMachine *machine = impl->getMachine(/*host=*/false);
+  llvm::TargetMachine *machine = impl->getTargetMachine(/*host=*/false);
   if (!machine)
     return std::nullopt;
   std::optional<bool> usesTiles = impl->usesTiles();

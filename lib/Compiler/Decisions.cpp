@@ -157,12 +157,7 @@ bool Compilation::Impl::addDecisions() {
     size_t first = signature->parameters.size() - told.size();
     for (auto [of, parameter] :
          llvm::zip_equal(told.getAsValueRange<StringAttr>(), llvm::ArrayRef(signature->parameters).drop_front(first))) {
-      ParameterInfo info;
-      info.name = parameter.name;
-      info.elementType = getName(parameter.type).str();
-      for (const SymExpr &extent : parameter.extents)
-        info.extents.push_back(extent.str());
-      info.isOutput = true;
+      ParameterInfo info = makeParameterInfo(parameter);
       info.decisionOf = of.str();
       parameters.push_back(std::move(info));
     }
@@ -172,12 +167,12 @@ bool Compilation::Impl::addDecisions() {
   return true;
 }
 
-std::vector<std::string> Compilation::Impl::getSpent(unsigned kernel, unsigned result) {
+std::vector<std::string> Compilation::Impl::describePlans(unsigned kernel, unsigned result) {
   ModuleOp module = entry <= Level::ONF ? getAdapted() : ModuleOp();
   return module ? getSpentOf(kernelAt(module, kernel), result) : std::vector<std::string>();
 }
 
-std::vector<std::string> Compilation::Impl::getSpendingLaws(unsigned kernel) {
+std::vector<std::string> Compilation::Impl::describePlanLaws(unsigned kernel) {
   ModuleOp module = entry <= Level::ONF ? getAdapted() : ModuleOp();
   auto laws = module ? kernelAt(module, kernel)->getAttrOfType<ArrayAttr>(kLawsAttr) : ArrayAttr();
   std::vector<std::string> lines;
@@ -193,7 +188,7 @@ std::vector<std::string> Compilation::spent(const std::string &kernel, const std
   if (index)
     for (const ParameterInfo &parameter : impl->infos[*index].parameters) {
       if (parameter.isOutput && parameter.name == result)
-        return impl->getSpent(*index, number);
+        return impl->describePlans(*index, number);
       number += parameter.isOutput;
     }
   return {};

@@ -20,50 +20,45 @@ using namespace mlir;
 
 namespace moa {
 
+bool Compilation::Impl::runValidated(ModuleOp module, llvm::function_ref<void(OpPassManager &)> build) {
+  OperationFingerPrint before(module);
+  if (!runPasses(module, "onf", build))
+    return false;
+  return OperationFingerPrint(module) == before || entry > Level::DNF ||
+         validate(Level::ONF, getModule(Level::DNF), module);
+}
+
 /// Moves computations that would keep sums of products off tensor cores into nests of their own.
-/// Runs for a GPU and for mixed precision. If anything changed and the input has a normal form,
-/// validates the module again: loads may have left their conditions.
+/// Runs for a GPU and for mixed precision.
 bool Compilation::Impl::separateFolds(ModuleOp module, bool isForGpu) {
-  OperationFingerPrint before(module);
-  if (!runPasses(module, "onf", [&](OpPassManager &pm) {
-        if (isForGpu)
-          pm.addPass(createSeparateColumnsPass());
-        pm.addPass(createSeparateFoldsPass(/*forTiles=*/isForGpu, getPipelineOptions().spends));
-        pm.addPass(onf::createONFVerify());
-      }))
-    return false;
-  return OperationFingerPrint(module) == before || entry > Level::DNF ||
-         validate(Level::ONF, getModule(Level::DNF), module);
+  return runValidated(module, [&](OpPassManager &pm) {
+    if (isForGpu)
+      pm.addPass(createSeparateColumnsPass());
+    pm.addPass(createSeparateFoldsPass(/*forTiles=*/isForGpu, getPipelineOptions().spends));
+    pm.addPass(onf::createONFVerify());
+  });
 }
 
-/// For a GPU, splits folds if rows are few (R4) and fuses nests. Validates in the same way.
+/// For a GPU, splits folds if rows are few (R4) and fuses nests.
 bool Compilation::Impl::splitFolds(ModuleOp module) {
-  bool splits = getPipelineOptions().ranges;
-  OperationFingerPrint before(module);
-  if (!runPasses(module, "onf", [&](OpPassManager &pm) {
-        if (splits)
-          pm.addPass(onf::createONFSplitFolds());
-        pm.addPass(createFuseNestsPass());
-        pm.addPass(onf::createONFFuseFolds());
-        pm.addPass(createReadThroughCopiesPass());
-        pm.addPass(createOrderProductsPass());
-        pm.addPass(onf::createONFVerify());
-      }))
-    return false;
-  return OperationFingerPrint(module) == before || entry > Level::DNF ||
-         validate(Level::ONF, getModule(Level::DNF), module);
+  bool splits = getPipelineOptions().splitsFolds;
+  return runValidated(module, [&](OpPassManager &pm) {
+    if (splits)
+      pm.addPass(onf::createONFSplitFolds());
+    pm.addPass(createFuseNestsPass());
+    pm.addPass(onf::createONFFuseFolds());
+    pm.addPass(createReadThroughCopiesPass());
+    pm.addPass(createOrderProductsPass());
+    pm.addPass(onf::createONFVerify());
+  });
 }
 
-/// For a CPU, reorders nests that run in blocks of columns. Validates in the same way.
+/// For a CPU, reorders nests that run in blocks of columns.
 bool Compilation::Impl::blockColumns(ModuleOp module) {
-  OperationFingerPrint before(module);
-  if (!runPasses(module, "onf", [](OpPassManager &pm) {
-        pm.addPass(createBlockColumnsPass());
-        pm.addPass(onf::createONFVerify());
-      }))
-    return false;
-  return OperationFingerPrint(module) == before || entry > Level::DNF ||
-         validate(Level::ONF, getModule(Level::DNF), module);
+  return runValidated(module, [](OpPassManager &pm) {
+    pm.addPass(createBlockColumnsPass());
+    pm.addPass(onf::createONFVerify());
+  });
 }
 
 ModuleOp Compilation::Impl::getDeviceModule() {
@@ -78,7 +73,7 @@ ModuleOp Compilation::Impl::getDeviceModule() {
   OwningOpRef<ModuleOp> module = above.clone();
   PipelineOptions pipeline = getPipelineOptions();
   std::vector<Schedule> used;
-  auto check = [&] { return entry > Level::ONF || !isAnythingTold() || addChecks(*module, true); };
+  auto check = [&] { return entry > Level::ONF || !checksAnyTolerance() || addChecks(*module, true); };
   if ((!isLifted &&
        (!separateFolds(*module, true) || !splitFolds(*module) || !check() || !liftForGpu(*module, used))) ||
       !runPasses(*module, "device", [&](OpPassManager &pm) { buildLiftedToDevice(pm, pipeline); }))

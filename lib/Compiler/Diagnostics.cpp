@@ -1,7 +1,6 @@
 //===- Diagnostics.cpp - messages, collected and rendered -----------------===//
 
 #include "lib/Compiler/Diagnostics.h"
-#include "lib/Support/LevelWords.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Location.h"
@@ -52,7 +51,7 @@ static void setPlace(Diagnostic &diagnostic, mlir::FileLineColLoc place) {
 static Diagnostic convert(mlir::Diagnostic &source) {
   Diagnostic result;
   result.severity = getSeverity(source.getSeverity());
-  result.message = rewordCheck(source.str());
+  result.message = source.str();
   SmallVector<mlir::FileLineColLoc> places;
   collectPlaces(source.getLocation(), places);
   if (!places.empty())

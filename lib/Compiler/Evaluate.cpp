@@ -55,15 +55,11 @@ std::optional<std::vector<std::vector<int64_t>>> Compilation::shapes(const std::
   std::optional<unsigned> index = impl->isOpen() ? impl->findKernel(kernel) : std::nullopt;
   if (!index)
     return std::nullopt;
-  auto value = [&](llvm::StringRef name) -> std::optional<int64_t> {
-    auto found = symbols.find(name.str());
-    return found == symbols.end() ? std::nullopt : std::optional<int64_t>(found->second);
-  };
   std::vector<std::vector<int64_t>> result;
   for (const Parameter &parameter : impl->signatures[*index].parameters) {
     std::vector<int64_t> shape;
     for (const SymExpr &extent : parameter.extents) {
-      std::optional<int64_t> size = extent.evaluate(value);
+      std::optional<int64_t> size = extent.evaluate(symbols);
       if (!size || *size < 0) {
         impl->log.addQueryError(parameter.name + " : " + parameter.getTypeText() +
                                 (size ? ": the extent " + extent.str() + " = " + std::to_string(*size) + " is negative"
@@ -89,8 +85,8 @@ std::optional<std::vector<ReferenceArray>> Compilation::evaluate(const std::stri
 }
 
 /// Returns the message of a call and of NAME_shown, in the words of entry points.
-static std::string tellNotShown(device::ProgramOp program, const KernelSignature &signature,
-                                const std::vector<Array> &outputs, const std::map<std::string, Array> &bounds) {
+static std::string describeNotShown(device::ProgramOp program, const KernelSignature &signature,
+                                    const std::vector<Array> &outputs, const std::map<std::string, Array> &bounds) {
   std::vector<gpu::WorkspaceArray> workspace = gpu::getWorkspace(program);
   std::vector<std::string> texts;
   unsigned inputs =
@@ -160,7 +156,7 @@ std::optional<std::vector<ReferenceArray>> Compilation::runDevice(const std::str
   if (counts)
     *counts = {std::move(counted.copied), counted.masked};
   if (index)
-    *notShown = tellNotShown(mlir::cast<device::ProgramOp>(op), impl->signatures[*index], *arrays, bounds);
+    *notShown = describeNotShown(mlir::cast<device::ProgramOp>(op), impl->signatures[*index], *arrays, bounds);
   return makeResults(std::move(*arrays));
 }
 

@@ -58,11 +58,11 @@ static void printSection(StringRef heading, StringRef text, llvm::raw_ostream &o
     os << "\n" << heading << "\n\n" << text;
 }
 
-static bool explainKernel(Compilation::Impl &unit, unsigned index, llvm::raw_ostream &os) {
-  const std::string &name = unit.infos[index].name;
-  os << "kernel " << unit.infos[index].text << "\n";
-  Level entry = unit.getEntryLevel();
-  Operation *lifted = unit.getKernelOp(name, Level::Lifted);
+static bool explainKernel(Compilation::Impl &compilation, unsigned index, llvm::raw_ostream &os) {
+  const std::string &name = compilation.infos[index].name;
+  os << "kernel " << compilation.infos[index].text << "\n";
+  Level entry = compilation.getEntryLevel();
+  Operation *lifted = compilation.getKernelOp(name, Level::Lifted);
   if (!lifted)
     return false;
   std::string text;
@@ -72,25 +72,25 @@ static bool explainKernel(Compilation::Impl &unit, unsigned index, llvm::raw_ost
     text.clear();
   };
   if (entry == Level::MoA)
-    printArrays(cast<KernelOp>(unit.getKernelOp(name, Level::MoA)), part);
+    printArrays(cast<KernelOp>(compilation.getKernelOp(name, Level::MoA)), part);
   flush("Arrays, with the functions they call written out");
-  part << unit.psiTrace.print(name);
+  part << compilation.psiTrace.print(name);
   flush("ψ-reduction, by the laws of docs/Spec.md, sections 3 and 4, from the outputs inward");
   if (entry <= Level::DNF)
-    part << printMathematics(unit.getKernelOp(name, Level::DNF));
+    part << printMathematics(compilation.getKernelOp(name, Level::DNF));
   flush("Denotational normal form");
-  part << unit.foldTrace.print(name);
+  part << compilation.foldTrace.print(name);
   flush("Fusion, by the rules R0 to R7 of docs/Spec.md, section 6");
   if (entry <= Level::ONF)
-    part << printMathematics(unit.getKernelOp(name, Level::ONF));
+    part << printMathematics(compilation.getKernelOp(name, Level::ONF));
   flush("Operational normal form");
-  for (const std::string &line : unit.getSpendingLaws(index))
+  for (const std::string &line : compilation.describePlanLaws(index))
     part << "  " << line << "\n";
   flush("Accuracy that may be spent, by the laws of docs/Accuracy/Bounds.md, section 3, and "
         "docs/Accuracy/LowRank.md, section 2");
   part << printIntervals(lifted);
   flush("Masks as intervals, for a tile of rows");
-  if (const std::vector<Schedule> *schedules = entry < Level::Lifted ? unit.getSchedules() : nullptr) {
+  if (const std::vector<Schedule> *schedules = entry < Level::Lifted ? compilation.getSchedules() : nullptr) {
     printScheduleLines((*schedules)[index], part);
     flush(("Schedule for " + llvm::Twine((*schedules)[index].machine) +
            ", the factors of each axis from the outermost in")

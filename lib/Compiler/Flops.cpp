@@ -88,15 +88,7 @@ private:
     return total;
   }
 
-  int64_t getExtent(StringRef text) const {
-    std::optional<SymExpr> expr = SymExpr::parse(text);
-    auto value = [&](StringRef name) -> std::optional<int64_t> {
-      auto found = symbols.find(name.str());
-      return found == symbols.end() ? std::nullopt : std::optional<int64_t>(found->second);
-    };
-    std::optional<int64_t> result = expr ? expr->evaluate(value) : std::nullopt;
-    return result ? std::max<int64_t>(*result, 0) : 0;
-  }
+  int64_t getExtent(StringRef text) const { return std::max<int64_t>(getExtentValue(text).value_or(0), 0); }
 
   static bool isProduct(onf::AccOp acc) {
     if (acc.getMonoid() != Monoid::add)
@@ -137,12 +129,7 @@ private:
 
   std::optional<int64_t> getExtentValue(StringRef text) const {
     std::optional<SymExpr> expr = SymExpr::parse(text);
-    if (!expr)
-      return std::nullopt;
-    return expr->evaluate([&](StringRef name) -> std::optional<int64_t> {
-      auto found = symbols.find(name.str());
-      return found == symbols.end() ? std::nullopt : std::optional<int64_t>(found->second);
-    });
+    return expr ? expr->evaluate(symbols) : std::nullopt;
   }
 
   static std::optional<int64_t> apply(Operation *op, ArrayRef<int64_t> v) {

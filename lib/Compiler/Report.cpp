@@ -86,46 +86,46 @@ static std::string becauseOf(const Fact &fact) {
 }
 
 /// Gathers the report of one kernel. Returns nothing after an error.
-static std::optional<KernelReport> analyse(Compilation::Impl &unit, unsigned index) {
+static std::optional<KernelReport> analyse(Compilation::Impl &compilation, unsigned index) {
   KernelReport report;
-  report.name = unit.infos[index].name;
-  report.signature = unit.infos[index].text;
-  report.accuracy = findAccuracy(unit.signatures[index]);
+  report.name = compilation.infos[index].name;
+  report.signature = compilation.infos[index].text;
+  report.accuracy = findAccuracy(compilation.signatures[index]);
   for (Accuracy &entry : report.accuracy) {
     unsigned result = 0;
-    for (const Parameter &parameter : unit.signatures[index].parameters) {
+    for (const Parameter &parameter : compilation.signatures[index].parameters) {
       if (parameter.isOutput && parameter.name == entry.result)
-        entry.spent = unit.getSpent(index, result);
+        entry.spent = compilation.describePlans(index, result);
       result += parameter.isOutput;
     }
   }
-  if (unit.getEntryLevel() == Level::MoA)
-    report.movement = analyzeDataMovement(cast<KernelOp>(unit.getKernelOp(report.name, Level::MoA)));
-  Operation *lifted = unit.getKernelOp(report.name, Level::Lifted);
+  if (compilation.getEntryLevel() == Level::MoA)
+    report.movement = analyzeDataMovement(cast<KernelOp>(compilation.getKernelOp(report.name, Level::MoA)));
+  Operation *lifted = compilation.getKernelOp(report.name, Level::Lifted);
   if (!lifted)
     return std::nullopt;
   report.nests = summariseNests(cast<onf::KernelOp>(lifted));
   // A statement that holds under several conditions is one fact.
   std::set<std::string> known;
-  for (const Fact &fact : unit.getFacts(index))
+  for (const Fact &fact : compilation.getFacts(index))
     if (known.insert((getName(fact.kind) + fact.subject + fact.statement + becauseOf(fact)).str()).second)
       report.facts.push_back(fact);
-  if (unit.getEntryLevel() <= Level::DNF)
-    if (Operation *definitions = unit.getKernelOp(report.name, Level::DNF))
+  if (compilation.getEntryLevel() <= Level::DNF)
+    if (Operation *definitions = compilation.getKernelOp(report.name, Level::DNF))
       report.errors = RoundingErrorAnalysis::create(cast<dnf::KernelOp>(definitions));
   report.recomputed = findRecomputed(cast<onf::KernelOp>(lifted));
-  if (unit.getEntryLevel() < Level::Lifted)
-    report.schedule = printSchedule((*unit.getSchedules())[index]);
+  if (compilation.getEntryLevel() < Level::Lifted)
+    report.schedule = printSchedule((*compilation.getSchedules())[index]);
   // A GPU kernel has no scratch memory, only arrays in its workspace.
-  report.isForGPU = !unit.options.architecture.empty();
+  report.isForGPU = !compilation.options.architecture.empty();
   if (report.isForGPU) {
-    Operation *program = unit.getKernelOp(report.name, Level::Device);
+    Operation *program = compilation.getKernelOp(report.name, Level::Device);
     if (!program)
       return std::nullopt;
     report.arrays = gpu::getWorkspace(cast<device::ProgramOp>(program));
     return report;
   }
-  ModuleOp module = unit.getKernelModule(index, Level::Vector);
+  ModuleOp module = compilation.getKernelModule(index, Level::Vector);
   if (!module)
     return std::nullopt;
   if (auto bytes = module->getAttrOfType<IntegerAttr>("moa.scratch_bytes"))
@@ -347,34 +347,35 @@ static llvm::json::Array remarksToJSON(const DiagnosticLog &log) {
 }
 
 /// Checks that each value is for a symbol of some kernel, and that all or no symbols have values.
-static bool checkSymbols(Compilation::Impl &unit, const SymbolValues &symbols) {
+static bool checkSymbols(Compilation::Impl &compilation, const SymbolValues &symbols) {
   for (const auto &[name, value] : symbols) {
     bool known = false;
-    for (const KernelInfo &info : unit.infos)
+    for (const KernelInfo &info : compilation.infos)
       known |= llvm::is_contained(info.symbols, name);
     if (!known) {
-      unit.log.addQueryError("no kernel has a symbol '" + name + "'");
+      compilation.log.addQueryError("no kernel has a symbol '" + name + "'");
       return false;
     }
   }
   std::set<std::string> missing;
-  for (const KernelInfo &info : unit.infos)
+  for (const KernelInfo &info : compilation.infos)
     for (const std::string &name : info.symbols)
       if (!symbols.empty() && !symbols.count(name))
         missing.insert(name);
   if (missing.empty())
     return true;
-  unit.log.addQueryError("numbers need values of all symbols; there is none of " + llvm::join(missing, ", "));
+  compilation.log.addQueryError("numbers need values of all symbols; there is none of " + llvm::join(missing, ", "));
   return false;
 }
 
-std::optional<std::string> printReport(Compilation::Impl &unit, ReportFormat format, const SymbolValues &values) {
-  if (!checkSymbols(unit, values))
+std::optional<std::string> printReport(Compilation::Impl &compilation, ReportFormat format,
+                                       const SymbolValues &values) {
+  if (!checkSymbols(compilation, values))
     return std::nullopt;
   const SymbolValues *symbols = values.empty() ? nullptr : &values;
   std::vector<KernelReport> reports;
-  for (unsigned k = 0; k < unit.infos.size(); ++k) {
-    std::optional<KernelReport> report = analyse(unit, k);
+  for (unsigned k = 0; k < compilation.infos.size(); ++k) {
+    std::optional<KernelReport> report = analyse(compilation, k);
     if (!report)
       return std::nullopt;
     reports.push_back(std::move(*report));
@@ -384,14 +385,14 @@ std::optional<std::string> printReport(Compilation::Impl &unit, ReportFormat for
   if (format == ReportFormat::Text) {
     for (const KernelReport &report : reports)
       printText(os, report, symbols);
-    printRemarks(os, unit.log);
+    printRemarks(os, compilation.log);
     return text;
   }
   llvm::json::Array kernels;
   for (const KernelReport &report : reports)
     kernels.push_back(toJSON(report, symbols));
   os << llvm::formatv("{0:2}", llvm::json::Value(llvm::json::Object{{"kernels", std::move(kernels)},
-                                                                    {"remarks", remarksToJSON(unit.log)}}))
+                                                                    {"remarks", remarksToJSON(compilation.log)}}))
      << "\n";
   return text;
 }

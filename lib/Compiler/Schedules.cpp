@@ -62,7 +62,7 @@ std::optional<Machine> Compilation::Impl::getScheduleMachine() {
   for (Machine &known : knownMachines())
     if (llvm::is_contained(known.cpus, options.processor))
       return known;
-  llvm::TargetMachine *target = getMachine(/*host=*/false);
+  llvm::TargetMachine *target = getTargetMachine(/*host=*/false);
   if (!target)
     return std::nullopt;
   const llvm::MCSubtargetInfo *subtarget = target->getMCSubtargetInfo();
@@ -89,7 +89,7 @@ bool Compilation::Impl::schedule(onf::KernelOp kernel, const Machine &target,
       return false;
     }
   }
-  if (!getPipelineOptions().ranges)
+  if (!getPipelineOptions().splitsFolds)
     joinRanges(schedule);
   if (failed(moa::lift(kernel, schedule)))
     return false;
@@ -97,16 +97,22 @@ bool Compilation::Impl::schedule(onf::KernelOp kernel, const Machine &target,
   return true;
 }
 
-/// Derives intervals, applies the schedules for a GPU, then verifies the contracts.
+bool Compilation::Impl::applySchedules(ModuleOp module, llvm::function_ref<bool()> apply) {
+  if (getPipelineOptions().derivesIntervals &&
+      !runPasses(module, "lifted", [](OpPassManager &pm) { pm.addPass(createDeriveIntervalsPass()); }))
+    return false;
+  return timed("lifted", apply) && runPasses(module, "lifted", [](OpPassManager &pm) {
+           pm.addPass(createVerifyLiftingPass());
+           pm.addPass(onf::createONFVerify());
+         });
+}
+
 bool Compilation::Impl::liftForGpu(ModuleOp module, std::vector<Schedule> &used) {
   std::map<std::string, Schedule> given;
   auto gpu = take(loadGpuMachine(options.architecture.empty() ? "sm_90a" : options.architecture));
   if (!gpu || !readSchedules(given))
     return false;
-  if (getPipelineOptions().intervals &&
-      !runPasses(module, "lifted", [](OpPassManager &pm) { pm.addPass(createDeriveIntervalsPass()); }))
-    return false;
-  bool lifted = timed("lifted", [&] {
+  return applySchedules(module, [&] {
     used.clear();
     for (onf::KernelOp kernel : module.getOps<onf::KernelOp>()) {
       auto found = given.find(kernel.getSymName().str());
@@ -119,10 +125,6 @@ bool Compilation::Impl::liftForGpu(ModuleOp module, std::vector<Schedule> &used)
     }
     return true;
   });
-  return lifted && runPasses(module, "lifted", [](OpPassManager &pm) {
-           pm.addPass(createVerifyLiftingPass());
-           pm.addPass(onf::createONFVerify());
-         });
 }
 
 bool Compilation::Impl::lift(ModuleOp module) {
@@ -132,20 +134,13 @@ bool Compilation::Impl::lift(ModuleOp module) {
   std::optional<Machine> target = getScheduleMachine();
   if (!target || !readSchedules(given))
     return false;
-  if (getPipelineOptions().intervals &&
-      !runPasses(module, "lifted", [](OpPassManager &pm) { pm.addPass(createDeriveIntervalsPass()); }))
-    return false;
-  bool lifted = timed("lifted", [&] {
+  return applySchedules(module, [&] {
     schedules.clear();
     for (onf::KernelOp kernel : module.getOps<onf::KernelOp>())
       if (!schedule(kernel, *target, given))
         return false;
     return true;
   });
-  return lifted && runPasses(module, "lifted", [](OpPassManager &pm) {
-           pm.addPass(createVerifyLiftingPass());
-           pm.addPass(onf::createONFVerify());
-         });
 }
 
 const std::vector<Schedule> *Compilation::Impl::getSchedules() {

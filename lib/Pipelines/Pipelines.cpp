@@ -158,7 +158,7 @@ void buildAdapted(mlir::OpPassManager &pm, const PipelineOptions &options, NestR
 
 void buildONFToLifted(mlir::OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createBlockColumnsPass());
-  if (options.intervals)
+  if (options.derivesIntervals)
     pm.addPass(createDeriveIntervalsPass());
   pm.addPass(createLiftPass());
   pm.addPass(createVerifyLiftingPass());
@@ -178,13 +178,13 @@ void buildONFToLiftedGpu(mlir::OpPassManager &pm, const PipelineOptions &options
   pm.addPass(createSeparateColumnsPass());
   pm.addPass(createSeparateFoldsPass(/*forTiles=*/true, options.spends));
   buildAdapted(pm, options, tellsSlowOn(options.gpu, options.precision.fewest == 0));
-  if (options.ranges)
+  if (options.splitsFolds)
     pm.addPass(onf::createONFSplitFolds());
   pm.addPass(createFuseNestsPass());
   pm.addPass(onf::createONFFuseFolds());
   pm.addPass(createReadThroughCopiesPass());
   pm.addPass(createOrderProductsPass());
-  if (options.intervals)
+  if (options.derivesIntervals)
     pm.addPass(createDeriveIntervalsPass());
   pm.addPass(createLiftGpuPass(options.gpu));
   pm.addPass(createVerifyLiftingPass());

@@ -52,9 +52,9 @@ struct PipelineOptions {
   std::vector<std::string> disabledLaws;
   std::vector<std::string> disabledRules;
   /// Without key intervals every fold visits its whole range.
-  bool intervals = true;
-  /// Without ranges in parts no fold is split over cores (rule R4).
-  bool ranges = true;
+  bool derivesIntervals = true;
+  /// Rule R4. Otherwise no range is divided among cores or blocks.
+  bool splitsFolds = true;
   /// Without, nothing is computed in fewer bits (mixed precision).
   bool spends = true;
   /// With at least this many rows and keys, few keys may stand for many (low rank); 0: never.

@@ -19,6 +19,16 @@ static Error fail(StringRef path, const Twine &reason) {
   return createStringError("cannot write " + path + ": " + reason);
 }
 
+static Error write(raw_fd_ostream &stream, StringRef path, StringRef contents) {
+  stream << contents;
+  stream.flush();
+  if (!stream.has_error())
+    return Error::success();
+  std::string reason = stream.error().message();
+  stream.clear_error();
+  return fail(path, reason);
+}
+
 /// Returns true if two paths name the same file, which may not exist yet.
 static bool isSameFile(StringRef a, StringRef b) {
   bool same = false;
@@ -60,13 +70,9 @@ Error OutputFiles::add(StringRef path, StringRef contents) {
     return fail(path, toString(file.takeError()));
   {
     raw_fd_ostream stream(file->FD, /*shouldClose=*/false);
-    stream << contents;
-    stream.flush();
-    if (stream.has_error()) {
-      std::string reason = stream.error().message();
-      stream.clear_error();
+    if (Error error = write(stream, path, contents)) {
       consumeError(file->discard());
-      return fail(path, reason);
+      return error;
     }
   }
   entries.push_back({path.str(), place.str().str(), std::move(*file)});
@@ -79,14 +85,7 @@ static Error writeInPlace(StringRef path, StringRef contents) {
   raw_fd_ostream stream(path, error, sys::fs::CD_CreateAlways);
   if (error)
     return fail(path, error.message());
-  stream << contents;
-  stream.flush();
-  if (stream.has_error()) {
-    std::string reason = stream.error().message();
-    stream.clear_error();
-    return fail(path == "-" ? "standard output" : path, reason);
-  }
-  return Error::success();
+  return write(stream, path == "-" ? "standard output" : path, contents);
 }
 
 Error OutputFiles::commit() {

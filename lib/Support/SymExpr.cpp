@@ -80,11 +80,6 @@ SymExpr SymExpr::operator*(const SymExpr &other) const {
   return result;
 }
 
-static int64_t floorDivide(int64_t a, int64_t b) {
-  int64_t q = a / b;
-  return (a % b != 0 && ((a < 0) != (b < 0))) ? q - 1 : q;
-}
-
 std::optional<SymExpr> SymExpr::divideExactly(const SymExpr &a, const SymExpr &b) {
   if (b.terms.size() != 1)
     return a == b ? std::optional<SymExpr>(SymExpr(1)) : std::nullopt;
@@ -118,37 +113,36 @@ static std::string operandText(const SymExpr &e) {
   return "(" + text + ")";
 }
 
+SymExpr SymExpr::fromDivision(bool isRemainder, const SymExpr &a, const SymExpr &b) {
+  auto atom = std::make_shared<Atom>();
+  atom->kind = isRemainder ? Atom::Kind::Mod : Atom::Kind::FloorDiv;
+  atom->lhs = a;
+  atom->rhs = b;
+  atom->text = operandText(a) + (isRemainder ? "%" : "/") + operandText(b);
+  return fromAtom(std::move(atom));
+}
+
 SymExpr SymExpr::floorDiv(const SymExpr &a, const SymExpr &b) {
   auto ca = a.getConstant(), cb = b.getConstant();
   if (ca && cb && *cb != 0)
-    return SymExpr(floorDivide(*ca, *cb));
+    return SymExpr(llvm::divideFloorSigned(*ca, *cb));
   if (a.isZero() || (cb && *cb == 1))
     return a;
   if (!b.isZero())
     if (auto quotient = divideExactly(a, b))
       return *quotient;
-  auto atom = std::make_shared<Atom>();
-  atom->kind = Atom::Kind::FloorDiv;
-  atom->lhs = a;
-  atom->rhs = b;
-  atom->text = operandText(a) + "/" + operandText(b);
-  return fromAtom(std::move(atom));
+  return fromDivision(/*isRemainder=*/false, a, b);
 }
 
 SymExpr SymExpr::mod(const SymExpr &a, const SymExpr &b) {
   auto ca = a.getConstant(), cb = b.getConstant();
   if (ca && cb && *cb != 0)
-    return SymExpr(*ca - floorDivide(*ca, *cb) * *cb);
+    return SymExpr(*ca - llvm::divideFloorSigned(*ca, *cb) * *cb);
   if (a.isZero() || (cb && (*cb == 1 || *cb == -1)))
     return SymExpr();
   if (!b.isZero() && divideExactly(a, b))
     return SymExpr();
-  auto atom = std::make_shared<Atom>();
-  atom->kind = Atom::Kind::Mod;
-  atom->lhs = a;
-  atom->rhs = b;
-  atom->text = operandText(a) + "%" + operandText(b);
-  return fromAtom(std::move(atom));
+  return fromDivision(/*isRemainder=*/true, a, b);
 }
 
 bool SymExpr::operator==(const SymExpr &other) const {
@@ -190,7 +184,8 @@ std::optional<int64_t> SymExpr::evaluate(llvm::function_ref<std::optional<int64_
         auto a = atom->lhs.evaluate(value), b = atom->rhs.evaluate(value);
         if (!a || !b || *b == 0)
           return std::nullopt;
-        v = atom->kind == Atom::Kind::FloorDiv ? floorDivide(*a, *b) : *a - floorDivide(*a, *b) * *b;
+        v = atom->kind == Atom::Kind::FloorDiv ? llvm::divideFloorSigned(*a, *b)
+                                               : *a - llvm::divideFloorSigned(*a, *b) * *b;
       }
       if (!v)
         return std::nullopt;
@@ -202,6 +197,13 @@ std::optional<int64_t> SymExpr::evaluate(llvm::function_ref<std::optional<int64_
       return std::nullopt;
   }
   return sum;
+}
+
+std::optional<int64_t> SymExpr::evaluate(const std::map<std::string, int64_t> &values) const {
+  return evaluate([&](llvm::StringRef name) -> std::optional<int64_t> {
+    auto found = values.find(name.str());
+    return found == values.end() ? std::nullopt : std::optional<int64_t>(found->second);
+  });
 }
 
 SymExpr SymExpr::substitute(llvm::function_ref<std::optional<SymExpr>(llvm::StringRef)> value) const {

@@ -65,6 +65,7 @@ public:
   /// Evaluates under an assignment of every symbol. Returns nothing if a symbol has no value, a
   /// divisor is zero or the value exceeds 63 bits.
   std::optional<int64_t> evaluate(llvm::function_ref<std::optional<int64_t>(llvm::StringRef)> value) const;
+  std::optional<int64_t> evaluate(const std::map<std::string, int64_t> &values) const;
   SymExpr substitute(llvm::function_ref<std::optional<SymExpr>(llvm::StringRef)> value) const;
 
   /// Returns the asymptotic degree: the number of symbols in the largest product if all are large.
@@ -77,6 +78,7 @@ public:
 
 private:
   static SymExpr fromAtom(AtomPtr atom);
+  static SymExpr fromDivision(bool isRemainder, const SymExpr &a, const SymExpr &b);
   void addTerm(const Monomial &monomial, int64_t coefficient);
   /// Returns a / b if the monomial b divides a as a polynomial.
   static std::optional<SymExpr> divideExactly(const SymExpr &a, const SymExpr &b);

@@ -22,7 +22,7 @@ inline bool isEpsilon(double value) { return std::isfinite(value) && value > 0; 
 /// example `3e-2`, `1.9e-3`, `2.5`.
 std::string getNumberText(double value, unsigned digits = 17);
 
-/// Why no tolerance is sampled without being relative, and the remedy.
+/// Says why a sampled tolerance must be relative, and how to write it.
 inline constexpr llvm::StringLiteral kSampledIsRelative =
     "a sample estimates the error in the norm of a result: write 'relative sampled'";
 

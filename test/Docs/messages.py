@@ -44,8 +44,6 @@ UNREACHED = {
     "the digits of": "digits of sizes from 1 are a bijection, and the attribute has no others",
     "are in no bijection with its indices":
         "digits of sizes from 1 are a bijection, and the attribute has no others",
-    "see current operation": "what MLIR says, which is left out",
-    "Available dialects": "what MLIR says, which is left out",
     "(anonymous namespace)::SimplifyTrivialLoops": "the name of a pattern",
     "Every pass from moa to": "what --help shows",
     ", with the contracts between the levels": "what --help shows",
@@ -58,7 +56,7 @@ UNREACHED = {
 TEXT = r'(?:"(?:[^"\\\n]|\\.)*"\s*)+'
 HELP = (r'cl::(?:value_)?desc\(\s*' + TEXT + r'\)|OptionCategory category\(' + TEXT + r'\)|'
         r'ParseCommandLineOptions\(\s*argc, argv,\s*' + TEXT + r'\)|'
-        r'registerCLIOptions\(\s*' + TEXT)
+        r'registerAndParseCLIOptions\(argc, argv,\s*' + TEXT)
 # What printf makes of a number.
 FORMAT = re.compile(r"%[-+.\d]*(?:l|z)*[a-z]")
 TOKEN = re.compile(r'R"\w*\(.*?\)\w*"|"(?:[^"\\\n]|\\.)*"|//[^\n]*|\'(?:[^\'\\\n]|\\.)\'', re.S)

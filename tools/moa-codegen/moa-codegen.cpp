@@ -7,8 +7,7 @@
 
 #include "lib/Support/OutputFiles.h"
 #include "moa/Compiler.h"
-#include "tools/Accuracy.h"
-#include "tools/CommandLine.h"
+#include "tools/CompilationFlags.h"
 #include "tools/Schedule.h"
 #include "tools/Version.h"
 #include "llvm/ADT/StringExtras.h"
@@ -56,7 +55,7 @@ static cl::opt<std::string> schedule("schedule", cl::value_desc("print|file"),
                                      cl::desc("Write the schedule to standard output, or read it from "
                                               "a file"),
                                      cl::cat(category));
-static moa::CompilationFlags accuracy(category);
+static moa::CompilationFlags compilationFlags(category);
 static cl::list<std::string> disabled("disable-rule", cl::value_desc("name"),
                                       cl::desc("Leave a law or a rule out (for tests)"), cl::cat(category));
 static cl::opt<std::string> dumpDirectory("dump-dir", cl::value_desc("directory"),
@@ -79,7 +78,7 @@ static std::optional<std::string> checkFlags() {
     return inputs.empty() ? std::string("there is no specification to compile; see moa-codegen "
                                         "--help")
                           : "takes one specification, but got " + join(inputs, ", ") +
-                                accuracy.explainNumber({inputs.begin(), inputs.end()});
+                                compilationFlags.explainNumber({inputs.begin(), inputs.end()});
   static const char *const targets[] = {"cpu", "cuda", "ptx", "cubin"};
   if (!is_contained(targets, target))
     return "there is no target '" + target + "'; there are cpu, cuda, ptx and cubin";
@@ -91,7 +90,7 @@ static std::optional<std::string> checkFlags() {
     return "--mcpu expects the name of a processor; --mcpu=native is this one";
   if (target != "cpu" && !processor.empty())
     return std::string("--mcpu names a CPU; --target=" + target + " takes --arch");
-  if (target != "cpu" && accuracy.optimization.getNumOccurrences())
+  if (target != "cpu" && compilationFlags.optimization.getNumOccurrences())
     return std::string("-O is for CPU code, not for --target=" + target);
   if (target == "cubin" && !header.empty())
     return std::string("machine code of a GPU has no entry points for C; --header goes with "
@@ -146,8 +145,8 @@ static bool add(std::vector<Artefact> &artefacts, StringRef path, std::optional<
 }
 
 /// Adds NAME.ptx, NAME.c and NAME.json.
-static bool addPTX(std::vector<Artefact> &artefacts, moa::Compilation &unit) {
-  std::optional<moa::PTXFiles> files = unit.ptx();
+static bool addPTX(std::vector<Artefact> &artefacts, moa::Compilation &compilation) {
+  std::optional<moa::PTXFiles> files = compilation.ptx();
   if (!files)
     return false;
   artefacts.push_back({output, files->text});
@@ -164,38 +163,39 @@ static bool addPTX(std::vector<Artefact> &artefacts, moa::Compilation &unit) {
 }
 
 /// Generates all outputs that the flags ask for; returns false after an error.
-static bool makeArtefacts(moa::Compilation &unit, std::vector<Artefact> &artefacts) {
+static bool makeArtefacts(moa::Compilation &compilation, std::vector<Artefact> &artefacts) {
   StringRef textPath = output.empty() ? "-" : StringRef(output);
-  if (emit == "math" && !add(artefacts, textPath, unit.mathematics()))
+  if (emit == "math" && !add(artefacts, textPath, compilation.mathematics()))
     return false;
-  if (auto level = moa::parseLevel(emit); level && !add(artefacts, textPath, unit.print(*level)))
+  if (auto level = moa::parseLevel(emit); level && !add(artefacts, textPath, compilation.print(*level)))
     return false;
-  if (schedule == "print" && !add(artefacts, "-", unit.schedule()))
+  if (schedule == "print" && !add(artefacts, "-", compilation.schedule()))
     return false;
   std::map<std::string, int64_t> symbols;
   if (!readSymbols(symbols))
     return false;
   if (!report.empty() &&
-      !add(artefacts, "-", unit.report(report == "json" ? moa::ReportFormat::JSON : moa::ReportFormat::Text, symbols)))
+      !add(artefacts, "-",
+           compilation.report(report == "json" ? moa::ReportFormat::JSON : moa::ReportFormat::Text, symbols)))
     return false;
-  if (explain && !add(artefacts, "-", unit.explain()))
+  if (explain && !add(artefacts, "-", compilation.explain()))
     return false;
-  if (!header.empty() && !add(artefacts, header, unit.header()))
+  if (!header.empty() && !add(artefacts, header, compilation.header()))
     return false;
   if (!emit.empty() || output.empty())
     return true;
   if (target == "cuda")
-    return add(artefacts, output, unit.cuda());
+    return add(artefacts, output, compilation.cuda());
   if (target == "ptx")
-    return addPTX(artefacts, unit);
-  std::optional<std::vector<char>> object = target == "cubin" ? unit.cubin() : unit.object();
+    return addPTX(artefacts, compilation);
+  std::optional<std::vector<char>> object = target == "cubin" ? compilation.cubin() : compilation.object();
   return object && add(artefacts, output, std::string(object->begin(), object->end()));
 }
 
 static Error write(const std::vector<Artefact> &artefacts) {
   moa::OutputFiles files;
   files.protect(inputs.front());
-  files.protect(accuracy.plans);
+  files.protect(compilationFlags.plans);
   if (!schedule.empty() && schedule != "print")
     files.protect(schedule);
   for (const Artefact &artefact : artefacts)
@@ -204,9 +204,9 @@ static Error write(const std::vector<Artefact> &artefacts) {
   return files.commit();
 }
 
-static void printTimes(const moa::Compilation &unit) {
+static void printTimes(const moa::Compilation &compilation) {
   double total = 0;
-  for (const moa::StageTime &time : unit.times()) {
+  for (const moa::StageTime &time : compilation.times()) {
     errs() << format("%10.1f ms  ", 1e3 * time.seconds) << time.stage << "\n";
     total += time.seconds;
   }
@@ -217,8 +217,6 @@ int main(int argc, char **argv) {
   InitLLVM init(argc, argv);
   cl::HideUnrelatedOptions(category);
   moa::setVersionPrinter();
-  if (moa::refuseWrongFlag(argc, argv, "moa-codegen"))
-    return 1;
   cl::ParseCommandLineOptions(argc, argv, "Compiles array specifications to kernels\n");
   if (std::optional<std::string> wrong = checkFlags())
     return fail(*wrong);
@@ -230,19 +228,19 @@ int main(int argc, char **argv) {
   options.dumpDirectory = dumpDirectory;
   options.explain = explain;
   options.accuracy.emplace().decisions = decisions;
-  if (Error error = accuracy.apply(options))
+  if (Error error = compilationFlags.apply(options))
     return fail(toString(std::move(error)));
   if (!schedule.empty() && schedule != "print")
     if (Error error = moa::readSchedule(schedule, options))
       return fail(toString(std::move(error)));
-  moa::Compilation unit = moa::Compiler(options).compileFile(inputs.front());
+  moa::Compilation compilation = moa::Compiler(options).compileFile(inputs.front());
   std::vector<Artefact> artefacts;
-  bool made = unit.ok() && makeArtefacts(unit, artefacts) && unit.ok();
-  errs() << unit.renderDiagnostics(remarks, "moa-codegen");
+  bool made = compilation.ok() && makeArtefacts(compilation, artefacts) && compilation.ok();
+  errs() << compilation.renderDiagnostics(remarks, "moa-codegen");
   if (!made)
     return 1;
   if (timing)
-    printTimes(unit);
+    printTimes(compilation);
   if (Error error = write(artefacts))
     return fail(toString(std::move(error)));
   return 0;

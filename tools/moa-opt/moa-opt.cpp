@@ -7,18 +7,14 @@
 
 #include "lib/Frontend/Frontend.h"
 #include "lib/Pipelines/LevelCheck.h"
-#include "lib/Pipelines/ReadModule.h"
 #include "lib/Pipelines/Registration.h"
 #include "lib/Pipelines/Tolerances.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
-#include "mlir/Support/ToolUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
-#include "tools/CommandLine.h"
 #include "tools/Version.h"
-#include "tools/moa-opt/PassFlags.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -31,28 +27,30 @@ static llvm::cl::list<std::string> settings("set", llvm::cl::value_desc("NAME=VA
 static llvm::cl::list<std::string> tolerances("within", llvm::cl::value_desc("RESULT=NUMBER[,relative][,sampled]"),
                                               llvm::cl::desc("The error that a result may have (.moa input only)"));
 
-/// Returns the moa module of a specification as text with the user's locations.
+static int fail(const llvm::Twine &message) {
+  llvm::WithColor::error(llvm::errs(), "moa-opt") << message << "\n";
+  return 1;
+}
+
+/// Returns the moa module of a specification as text with the user's locations, or null after an
+/// error.
 static std::unique_ptr<llvm::MemoryBuffer> elaborate(const llvm::MemoryBuffer &source, llvm::StringRef name,
                                                      const mlir::DialectRegistry &registry) {
+  auto refuse = [](const llvm::Twine &message) {
+    fail(message);
+    return nullptr;
+  };
   moa::FrontendOptions options;
   for (const std::string &setting : settings) {
     auto [key, value] = llvm::StringRef(setting).split('=');
-    if (key.empty() || value.empty()) {
-      llvm::errs() << "moa-opt: error: --set takes NAME=VALUE, but got '" << setting << "'\n";
-      return nullptr;
-    }
-    if (!options.settings.try_emplace(key.str(), value.str()).second) {
-      llvm::errs() << "moa-opt: error: '" << key << "' is set twice\n";
-      return nullptr;
-    }
+    if (key.empty() || value.empty())
+      return refuse("--set takes NAME=VALUE, but got '" + setting + "'");
+    if (!options.settings.try_emplace(key.str(), value.str()).second)
+      return refuse("'" + key + "' is set twice");
   }
-  auto fail = [](llvm::Error error) {
-    llvm::errs() << "moa-opt: error: " << llvm::toString(std::move(error)) << '\n';
-    return nullptr;
-  };
   auto given = moa::readTolerances(std::vector<std::string>(tolerances.begin(), tolerances.end()));
   if (!given)
-    return fail(given.takeError());
+    return refuse(llvm::toString(given.takeError()));
   for (const auto &[result, tolerance] : *given)
     options.replacedTolerances.insert(result);
   mlir::MLIRContext context(registry);
@@ -61,34 +59,12 @@ static std::unique_ptr<llvm::MemoryBuffer> elaborate(const llvm::MemoryBuffer &s
   if (!module)
     return nullptr;
   if (llvm::Error error = moa::setTolerances(*module, *given))
-    return fail(std::move(error));
+    return refuse(llvm::toString(std::move(error)));
   std::string text;
   llvm::raw_string_ostream os(text);
   module->print(os, mlir::OpPrintingFlags().enableDebugInfo());
   // A separate name, because its locations refer to the specification.
   return llvm::MemoryBuffer::getMemBufferCopy(text, "<elaborated>");
-}
-
-/// Returns true if the text of a level can be parsed. Errors are printed in the compiler's words,
-/// before MLIR's driver prints its own.
-static bool isReadable(const llvm::MemoryBuffer &buffer, llvm::StringRef name, const mlir::DialectRegistry &registry,
-                       const mlir::MlirOptMainConfig &config) {
-  size_t at = 0;
-  auto read = [&](std::unique_ptr<llvm::MemoryBuffer> chunk, llvm::raw_ostream &) {
-    // Prepend empty lines, so that line numbers are those of the whole file.
-    if (size_t found = buffer.getBuffer().find(chunk->getBuffer(), at); found != llvm::StringRef::npos)
-      at = found;
-    std::string text(buffer.getBuffer().take_front(at).count('\n'), '\n');
-    text += chunk->getBuffer();
-    at += chunk->getBufferSize();
-    mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
-    context.allowUnregisteredDialects(config.shouldAllowUnregisteredDialects());
-    moa::SourceDiagnosticHandler handler(buffer.getBuffer(), name, &context, llvm::errs());
-    return mlir::success(bool(moa::readModule(text, name, &context)));
-  };
-  auto whole = llvm::MemoryBuffer::getMemBuffer(buffer.getMemBufferRef());
-  return mlir::succeeded(mlir::splitAndProcessBuffer(std::move(whole), mlir::NoSourceChunkBufferHandler(read),
-                                                     llvm::nulls(), config.inputSplitMarker()));
 }
 
 int main(int argc, char **argv) {
@@ -97,52 +73,36 @@ int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   moa::registerDialects(registry);
   moa::registerPasses();
-  std::string header = mlir::registerCLIOptions("MoA optimiser driver\n", registry);
-  if (moa::refuseWrongFlag(argc, argv, "moa-opt"))
-    return 1;
-  if (std::optional<std::string> wrong = moa::findWrongPass(argc, argv)) {
-    llvm::WithColor::error(llvm::errs(), "moa-opt") << *wrong << "\n";
-    return 1;
-  }
-  auto [input, output] = mlir::parseCLIOptions(argc, argv, header);
+  auto [input, output] = mlir::registerAndParseCLIOptions(argc, argv, "MoA optimiser driver\n", registry);
   std::string error;
   std::unique_ptr<llvm::MemoryBuffer> buffer = mlir::openInputFile(input, &error);
-  if (buffer && llvm::StringRef(input).ends_with(".moa"))
-    if (!(buffer = elaborate(*buffer, input, registry)))
+  if (!buffer)
+    return fail(error);
+  if (llvm::StringRef(input).ends_with(".moa")) {
+    buffer = elaborate(*buffer, input, registry);
+    if (!buffer)
       return 1;
+  } else if (!tolerances.empty()) {
+    return fail("--within is for specifications; write the attribute 'within' into " + input);
+  }
   const auto flags = mlir::MlirOptMainConfig::createFromCLOptions();
-  bool isText = buffer && !llvm::StringRef(input).ends_with(".moa");
-  if (isText && !tolerances.empty()) {
-    llvm::errs() << "moa-opt: error: --within is for specifications; write the attribute 'within' "
-                    "into "
-                 << input << '\n';
-    return 1;
-  }
-  // Tests that verify MLIR's messages need the original wording.
-  if (isText && !flags.shouldVerifyDiagnostics() && !flags.shouldShowDialects() &&
-      !isReadable(*buffer, input, registry, flags))
-    return 1;
-  auto file = buffer ? mlir::openOutputFile(output, &error) : nullptr;
-  if (!file) {
-    llvm::errs() << "moa-opt: error: " << error << '\n';
-    return 1;
-  }
   auto config = flags;
   bool wrongLevel = false;
   config.setPassPipelineSetupFn([&](mlir::PassManager &passes) {
     moa::addLevelCheck(passes, wrongLevel);
-    if (!flags.shouldVerifyDiagnostics())
-      moa::addRewording(*passes.getContext());
+    passes.getContext()->printOpOnDiagnostic(false);
     return flags.setupPassPipeline(passes);
   });
   std::string text;
   llvm::raw_string_ostream os(text);
   bool done = mlir::succeeded(mlir::MlirOptMain(os, std::move(buffer), registry, config));
-  if (wrongLevel)
+  if (!done || wrongLevel)
     return 1;
+  // Opened last, so that an error leaves a file as it is.
+  auto file = mlir::openOutputFile(output, &error);
+  if (!file)
+    return fail(error);
   file->os() << text;
-  if (!done)
-    return 1;
   file->keep();
   return 0;
 }

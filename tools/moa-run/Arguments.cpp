@@ -14,8 +14,8 @@ namespace moa {
 
 std::vector<const DLTensor *> Arguments::getTensors() {
   tensors.clear();
-  for (std::vector<Value> *values : {&arrays, &outputs})
-    for (Value &value : *values)
+  for (std::vector<HostArray> *values : {&arrays, &outputs})
+    for (HostArray &value : *values)
       tensors.push_back(value.getTensor());
   std::vector<const DLTensor *> pointers;
   for (const DLTensor &tensor : tensors)
@@ -52,9 +52,9 @@ Error Arguments::checkForInterpreters(const KernelInfo &info) const {
   return Error::success();
 }
 
-static int64_t getBytes(const std::vector<Value> &values) {
+static int64_t getBytes(const std::vector<HostArray> &values) {
   int64_t bytes = 0;
-  for (const Value &value : values)
+  for (const HostArray &value : values)
     bytes += value.getNumBytes();
   return bytes;
 }
@@ -76,8 +76,8 @@ Expected<Words> splitWords(const std::vector<std::string> &words, const Twine &e
 namespace {
 class ArgumentReader {
 public:
-  ArgumentReader(Compilation &unit, const KernelInfo &info, const Words &words, std::optional<uint64_t> seed)
-      : unit(unit), info(info), words(words), seed(seed) {}
+  ArgumentReader(Compilation &compilation, const KernelInfo &info, const Words &words, std::optional<uint64_t> seed)
+      : compilation(compilation), info(info), words(words), seed(seed) {}
 
   Expected<Arguments> read() {
     if (Error error = checkNames())
@@ -99,11 +99,11 @@ public:
 private:
   using Symbols = std::map<std::string, int64_t>;
   /// A parameter or symbol without a value, and the word that sets it.
-  struct Lack {
+  struct Missing {
     std::string what, remedy;
   };
 
-  Error fromUnit() { return createStringError(""); }
+  Error fromCompilation() { return createStringError(""); }
 
   /// Suggests --set, as a number or a word may be meant for a compile-time parameter.
   static std::string hintAtSetting(StringRef name, StringRef value) {
@@ -159,18 +159,18 @@ private:
         result.scalars.push_back(*scalar);
         result.scalarInfos.push_back(parameter);
       } else {
-        auto value = readValue(parameter, word->second);
+        auto value = readArray(parameter, word->second);
         if (!value)
           return value.takeError();
         addExtents(*value, word->second);
-        inputs.back() = std::make_unique<Value>(std::move(*value));
+        inputs.back() = std::make_unique<HostArray>(std::move(*value));
       }
     }
     return Error::success();
   }
 
   /// Sets the symbols that are the whole extent of an axis of a given array.
-  void addExtents(const Value &value, const std::string &file) {
+  void addExtents(const HostArray &value, const std::string &file) {
     const std::vector<std::string> &extents = value.getInfo().extents;
     for (size_t axis = 0; axis < extents.size(); ++axis)
       if (is_contained(info.symbols, extents[axis]) && given.emplace(extents[axis], value.getShape()[axis]).second)
@@ -189,20 +189,20 @@ private:
     constexpr size_t shown = 8;
     auto list = [&](auto part, const char *separator) {
       std::vector<std::string> texts;
-      for (const Lack &lack : ArrayRef(lacks).take_front(shown))
+      for (const Missing &lack : ArrayRef(lacks).take_front(shown))
         texts.push_back(lack.*part);
       std::string rest = std::to_string(lacks.size() - texts.size());
       return join(texts, separator) + (lacks.size() > shown ? " and " + rest + " more" : "");
     };
-    return createStringError(list(&Lack::what, ", ") +
+    return createStringError(list(&Missing::what, ", ") +
                              (lacks.size() == 1 ? " has no value; give " : " have no value; give ") +
-                             list(&Lack::remedy, " ") + (needsFiles ? ", or --random SEED for arrays" : ""));
+                             list(&Missing::remedy, " ") + (needsFiles ? ", or --random SEED for arrays" : ""));
   }
 
   /// Checks that extents of arrays from files agree with the known symbols and the declared
   /// numbers.
   Error checkExtents() {
-    for (const std::unique_ptr<Value> &input : inputs) {
+    for (const std::unique_ptr<HostArray> &input : inputs) {
       if (!input)
         continue;
       const ParameterInfo &parameter = input->getInfo();
@@ -239,15 +239,15 @@ private:
   }
 
   Error makeMissing() {
-    auto shapes = unit.shapes(info.name, given);
+    auto shapes = compilation.shapes(info.name, given);
     if (!shapes)
-      return fromUnit();
+      return fromCompilation();
     for (size_t position : missing) {
-      auto value = Value::make(info.parameters[position], (*shapes)[position]);
+      auto value = HostArray::make(info.parameters[position], (*shapes)[position]);
       if (!value)
         return value.takeError();
       if (value->getNumElements() == 0) {
-        inputs[position] = std::make_unique<Value>(std::move(*value));
+        inputs[position] = std::make_unique<HostArray>(std::move(*value));
         continue;
       }
       const ParameterInfo &parameter = info.parameters[position];
@@ -255,7 +255,7 @@ private:
       auto range = elementRange(parameter);
       if (!range)
         return range.takeError();
-      inputs[position] = std::make_unique<Value>(std::move(*value));
+      inputs[position] = std::make_unique<HostArray>(std::move(*value));
       if (parameter.range.empty() || isInteger(parameter.elementType))
         fillRandom(*inputs[position], own, int64_t(range->first),
                    int64_t(std::min(range->second, 0x1.fffffffffffffp62)));
@@ -268,12 +268,7 @@ private:
   /// Evaluates an expression over the symbols; returns nothing if one has no value.
   static std::optional<int64_t> evaluate(StringRef text, const Symbols &symbols) {
     auto expression = SymExpr::parse(text);
-    if (!expression)
-      return std::nullopt;
-    return expression->evaluate([&](StringRef name) -> std::optional<int64_t> {
-      auto it = symbols.find(name.str());
-      return it == symbols.end() ? std::nullopt : std::optional<int64_t>(it->second);
-    });
+    return expression ? expression->evaluate(symbols) : std::nullopt;
   }
 
   /// The bounds of a declared range. Integers are exact below 2^53, as are the elements.
@@ -320,7 +315,7 @@ private:
 
   /// Checks that elements are in their declared range. Code relies on ranges of integers; an
   /// element outside would cause reads outside of arrays.
-  Error checkRange(const Value &value, const Symbols &symbols) {
+  Error checkRange(const HostArray &value, const Symbols &symbols) {
     const ParameterInfo &parameter = value.getInfo();
     auto range = parameter.range.empty() ? std::nullopt : rangeOf(parameter, symbols);
     for (int64_t k = 0; range && k < value.getNumElements(); ++k) {
@@ -359,14 +354,14 @@ private:
 
   Expected<Arguments> bind() {
     std::vector<std::vector<int64_t>> shapes;
-    for (std::unique_ptr<Value> &input : inputs)
+    for (std::unique_ptr<HostArray> &input : inputs)
       shapes.push_back(input ? input->getShape() : std::vector<int64_t>());
-    auto symbols = unit.bindSymbols(info.name, shapes, given);
+    auto symbols = compilation.bindSymbols(info.name, shapes, given);
     if (!symbols)
-      return fromUnit();
+      return fromCompilation();
     if (Error error = checkScalars(*symbols))
       return error;
-    for (std::unique_ptr<Value> &input : inputs) {
+    for (std::unique_ptr<HostArray> &input : inputs) {
       if (!input)
         continue;
       if (Error error = checkRange(*input, *symbols))
@@ -374,12 +369,12 @@ private:
       result.arrays.push_back(std::move(*input));
     }
     result.symbols = *symbols;
-    auto all = unit.shapes(info.name, *symbols);
+    auto all = compilation.shapes(info.name, *symbols);
     if (!all)
-      return fromUnit();
+      return fromCompilation();
     for (size_t k = 0; k < info.parameters.size(); ++k)
       if (info.parameters[k].isOutput) {
-        auto output = Value::make(info.parameters[k], (*all)[k]);
+        auto output = HostArray::make(info.parameters[k], (*all)[k]);
         if (!output)
           return output.takeError();
         result.outputs.push_back(std::move(*output));
@@ -387,22 +382,22 @@ private:
     return std::move(result);
   }
 
-  Compilation &unit;
+  Compilation &compilation;
   const KernelInfo &info;
   const Words &words;
   std::optional<uint64_t> seed;
   std::map<std::string, int64_t> given;
-  std::vector<std::unique_ptr<Value>> inputs;
+  std::vector<std::unique_ptr<HostArray>> inputs;
   std::vector<size_t> missing;
-  std::vector<Lack> lacks;
+  std::vector<Missing> lacks;
   std::map<std::string, std::string> origins; // of the symbols' values
   Arguments result;
 };
 } // namespace
 
-Expected<Arguments> makeArguments(Compilation &unit, const KernelInfo &info, const Words &words,
+Expected<Arguments> makeArguments(Compilation &compilation, const KernelInfo &info, const Words &words,
                                   std::optional<uint64_t> seed) {
-  return ArgumentReader(unit, info, words, seed).read();
+  return ArgumentReader(compilation, info, words, seed).read();
 }
 
 } // namespace moa

@@ -8,8 +8,8 @@
 namespace moa {
 
 struct Arguments {
-  std::vector<Value> arrays; ///< inputs, in order
-  std::vector<Value> outputs;
+  std::vector<HostArray> arrays; ///< inputs, in order
+  std::vector<HostArray> outputs;
   std::vector<Scalar> scalars;
   std::vector<ParameterInfo> scalarInfos;
   std::map<std::string, int64_t> symbols;
@@ -32,8 +32,8 @@ using Words = std::map<std::string, std::string>;
 llvm::Expected<Words> splitWords(const std::vector<std::string> &words, const llvm::Twine &expectation);
 
 /// Reads files, generates missing arrays from `seed` if there is one, and binds the symbols. The
-/// error is empty if it is the unit's, which is in its diagnostics.
-llvm::Expected<Arguments> makeArguments(Compilation &unit, const KernelInfo &info, const Words &words,
+/// error is empty if it is the compilation's, which is in its diagnostics.
+llvm::Expected<Arguments> makeArguments(Compilation &compilation, const KernelInfo &info, const Words &words,
                                         std::optional<uint64_t> seed);
 
 } // namespace moa

@@ -115,16 +115,16 @@ namespace {
 /// for differences.
 class OutputCheck {
 public:
-  OutputCheck(Compilation &unit, const KernelInfo &info, const std::vector<ReferenceArray> &inputs,
-              const SymbolValues &symbols, const Value &output, unsigned position)
-      : unit(unit), info(info), inputs(inputs), symbols(symbols), output(output), position(position) {
+  OutputCheck(Compilation &compilation, const KernelInfo &info, const std::vector<ReferenceArray> &inputs,
+              const SymbolValues &symbols, const HostArray &output, unsigned position)
+      : compilation(compilation), info(info), inputs(inputs), symbols(symbols), output(output), position(position) {
     const std::vector<int64_t> &shape = output.getShape();
     width = shape.empty() ? 1 : shape.back();
     error.name = output.getInfo().name;
     error.tolerance = getTolerance(info, output.getInfo());
     error.allRows = width ? output.getNumElements() / width : 0;
     error.allowed = output.getInfo().within;
-    isSpent = error.allowed && !unit.spent(info.name, error.name).empty();
+    isSpent = error.allowed && !compilation.spent(info.name, error.name).empty();
     if (isSpent && error.allowed->isRelative)
       error.spendable = error.allowed->epsilon;
   }
@@ -134,6 +134,8 @@ public:
 
 private:
   std::optional<std::vector<double>> evaluate(Level level, const Roundings &roundings, llvm::StringRef what) const;
+  /// Evaluates the onf level with computed operands rounded, as the language defines.
+  std::optional<std::vector<double>> evaluateRounded(uint64_t seed, llvm::StringRef what) const;
   void choose(int64_t rows, std::mt19937_64 &generator);
   void compare();
   bool measureOperands();
@@ -144,11 +146,11 @@ private:
   double getFound(size_t k) const { return output.get(elements[k]); }
   double getRoundoff() const { return moa::getRoundoff(info); }
 
-  Compilation &unit;
+  Compilation &compilation;
   const KernelInfo &info;
   const std::vector<ReferenceArray> &inputs;
   const SymbolValues &symbols;
-  const Value &output;
+  const HostArray &output;
   unsigned position;
   int64_t width;
   bool isWhole = false, isSpent = false;
@@ -182,7 +184,7 @@ std::optional<std::vector<double>> OutputCheck::evaluate(Level level, const Roun
                                                          llvm::StringRef what) const {
   Progress progress(what.str() + error.name);
   if (isWhole) {
-    auto outputs = unit.evaluate(info.name, level, inputs, roundings, symbols);
+    auto outputs = compilation.evaluate(info.name, level, inputs, roundings, symbols);
     if (!outputs)
       return std::nullopt;
     return std::move((*outputs)[position].data);
@@ -196,13 +198,19 @@ std::optional<std::vector<double>> OutputCheck::evaluate(Level level, const Roun
     std::vector<std::vector<int64_t>> indices;
     for (int64_t element : some)
       indices.push_back(output.getIndex(element));
-    auto got = unit.evaluateElements(info.name, level, inputs, position, indices, roundings, symbols);
+    auto got = compilation.evaluateElements(info.name, level, inputs, position, indices, roundings, symbols);
     if (!got)
       return std::nullopt;
     llvm::append_range(values, *got);
     progress.advance(int64_t(values.size()), int64_t(elements.size()));
   }
   return values;
+}
+
+std::optional<std::vector<double>> OutputCheck::evaluateRounded(uint64_t seed, llvm::StringRef what) const {
+  Roundings roundings(0, seed);
+  roundings.operands = true;
+  return evaluate(Level::ONF, roundings, what);
 }
 
 void OutputCheck::compare() {
@@ -229,9 +237,7 @@ bool OutputCheck::measureOperands() {
   if (!exact)
     return false;
   for (uint64_t seed = 0; seed < samples; ++seed) {
-    Roundings roundings(0, seed);
-    roundings.operands = true;
-    auto rounded = evaluate(Level::ONF, roundings, "operands of ");
+    auto rounded = evaluateRounded(seed, "operands of ");
     if (!rounded)
       return false;
     double distance = getDistance(*rounded, *exact);
@@ -271,9 +277,7 @@ bool OutputCheck::findTies() {
   if (!exact)
     return false;
   for (uint64_t seed = 0; seed < samples; ++seed) {
-    Roundings roundings(0, seed);
-    roundings.operands = true;
-    auto rounded = evaluate(Level::ONF, roundings, "ties of ");
+    auto rounded = evaluateRounded(seed, "ties of ");
     if (!rounded)
       return false;
     if (*rounded == *exact)
@@ -343,7 +347,7 @@ bool OutputCheck::measureDelivered() {
     return true;
   }
   Progress progress("magnitudes of " + error.name);
-  auto magnitudes = unit.evaluateMagnitudes(info.name, inputs, position, compared.indices, symbols);
+  auto magnitudes = compilation.evaluateMagnitudes(info.name, inputs, position, compared.indices, symbols);
   if (!magnitudes)
     return false;
   error.delivered = getComponentwiseError(compared, *magnitudes, least);
@@ -384,16 +388,16 @@ std::optional<OutputError> OutputCheck::run(int64_t rows, std::mt19937_64 &gener
   return error;
 }
 
-std::optional<std::vector<OutputError>> checkOutputs(Compilation &unit, const KernelInfo &info,
+std::optional<std::vector<OutputError>> checkOutputs(Compilation &compilation, const KernelInfo &info,
                                                      const std::vector<ReferenceArray> &inputs,
-                                                     const SymbolValues &symbols, const std::vector<Value> &outputs,
+                                                     const SymbolValues &symbols, const std::vector<HostArray> &outputs,
                                                      int64_t rows, uint64_t seed) {
   std::mt19937_64 generator(seed);
   std::vector<OutputError> errors;
   for (size_t k = 0; k < outputs.size(); ++k) {
     if (!outputs[k].getInfo().decisionOf.empty())
       continue; // the reference has no such outputs
-    auto error = OutputCheck(unit, info, inputs, symbols, outputs[k], k).run(rows, generator);
+    auto error = OutputCheck(compilation, info, inputs, symbols, outputs[k], k).run(rows, generator);
     if (!error)
       return std::nullopt;
     errors.push_back(*error);

@@ -59,10 +59,10 @@ double getTolerance(const KernelInfo &info, const ParameterInfo &output);
 /// leading axes fixed), including the first and the last. If `rows` is 0, compares all rows, on the
 /// moa level. If an output exceeds its tolerance, the interpreter runs again with rounded operands,
 /// and in Monte Carlo arithmetic to separate the kernel's error from the problem's conditioning.
-/// Returns nothing after an error of the interpreter, which is in the unit's diagnostics.
-std::optional<std::vector<OutputError>> checkOutputs(Compilation &unit, const KernelInfo &info,
+/// Returns nothing after an error of the interpreter, which is in the compilation's diagnostics.
+std::optional<std::vector<OutputError>> checkOutputs(Compilation &compilation, const KernelInfo &info,
                                                      const std::vector<ReferenceArray> &inputs,
-                                                     const SymbolValues &symbols, const std::vector<Value> &outputs,
+                                                     const SymbolValues &symbols, const std::vector<HostArray> &outputs,
                                                      int64_t rows, uint64_t seed);
 
 } // namespace moa

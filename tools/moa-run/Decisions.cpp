@@ -10,7 +10,7 @@ using namespace llvm;
 namespace moa {
 
 /// Returns true for plans, which are integers; estimates are floats.
-static bool isPlan(const Value &output) {
+static bool isPlan(const HostArray &output) {
   return !output.getInfo().decisionOf.empty() && output.getInfo().elementType == "i32";
 }
 
@@ -23,11 +23,11 @@ static std::string planText(int64_t plan) { return plan < 0 ? "not shown" : "pla
 
 /// Prints, for example, "7.9e-3, 2.1e-4 of 3e-2 (lse: …)": the estimate or bound of each plan at
 /// one index, first that of the baseline kernel.
-static std::string estimateText(const KernelInfo &info, const std::vector<Value> &outputs, size_t plan,
+static std::string estimateText(const KernelInfo &info, const std::vector<HostArray> &outputs, size_t plan,
                                 int64_t element) {
   std::string text;
   for (size_t k = plan + 1; k < outputs.size(); ++k) {
-    const Value &output = outputs[k];
+    const HostArray &output = outputs[k];
     const std::string &of = output.getInfo().decisionOf;
     if (of.empty() || isPlan(output))
       break;
@@ -45,10 +45,10 @@ static std::string estimateText(const KernelInfo &info, const std::vector<Value>
   return text;
 }
 
-void printDecisions(raw_ostream &os, const KernelInfo &info, const std::vector<Value> &outputs) {
+void printDecisions(raw_ostream &os, const KernelInfo &info, const std::vector<HostArray> &outputs) {
   constexpr int64_t shown = 64;
   for (size_t k = 0; k < outputs.size(); ++k) {
-    const Value &output = outputs[k];
+    const HostArray &output = outputs[k];
     if (!isPlan(output))
       continue;
     std::map<int64_t, int64_t> counts;
@@ -71,16 +71,16 @@ void printDecisions(raw_ostream &os, const KernelInfo &info, const std::vector<V
   }
 }
 
-std::string getPlans(Compilation &unit, const KernelInfo &info, const std::vector<Value> &outputs) {
+std::string getPlans(Compilation &compilation, const KernelInfo &info, const std::vector<HostArray> &outputs) {
   json::Object lists, meaning;
-  for (const Value &output : outputs)
+  for (const HostArray &output : outputs)
     if (isPlan(output)) {
       json::Array list;
       for (int64_t e = 0; e < output.getNumElements(); ++e)
         list.push_back(std::max<int64_t>(0, int64_t(output.get(e))));
       const std::string key = info.name + "." + output.getInfo().decisionOf;
       lists[key] = std::move(list);
-      meaning[key] = json::Array(unit.spent(info.name, output.getInfo().decisionOf));
+      meaning[key] = json::Array(compilation.spent(info.name, output.getInfo().decisionOf));
     }
   return formatv("{0:2}\n", json::Value(json::Object{{"plans", std::move(lists)}, {"meaning", std::move(meaning)}}));
 }

@@ -9,10 +9,10 @@ namespace moa {
 
 /// Prints the plan and the error estimates of every index, one per line; with many indices, of the
 /// first ones.
-void printDecisions(llvm::raw_ostream &os, const KernelInfo &info, const std::vector<Value> &outputs);
+void printDecisions(llvm::raw_ostream &os, const KernelInfo &info, const std::vector<HostArray> &outputs);
 
 /// Returns the plans in the format of CompilerOptions::plans, with descriptions.
-std::string getPlans(Compilation &unit, const KernelInfo &info, const std::vector<Value> &outputs);
+std::string getPlans(Compilation &compilation, const KernelInfo &info, const std::vector<HostArray> &outputs);
 
 } // namespace moa
 

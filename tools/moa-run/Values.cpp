@@ -132,18 +132,18 @@ std::string formatBytes(double bytes) {
 }
 
 //===----------------------------------------------------------------------===//
-// Value
+// HostArray
 //===----------------------------------------------------------------------===//
 
-void Value::Free::operator()(char *memory) const { std::free(memory); }
+void HostArray::Free::operator()(char *memory) const { std::free(memory); }
 
 static double getPhysicalMemory() { return double(sysconf(_SC_PHYS_PAGES)) * double(sysconf(_SC_PAGESIZE)); }
 
-Expected<Value> Value::make(const ParameterInfo &info, std::vector<int64_t> shape) {
+Expected<HostArray> HostArray::make(const ParameterInfo &info, std::vector<int64_t> shape) {
   double bytes = double(getStorage(info.elementType).size);
   for (int64_t extent : shape)
     bytes *= double(extent);
-  Value value;
+  HostArray value;
   value.info = info;
   value.shape = std::move(shape);
   if (bytes < getPhysicalMemory()) {
@@ -162,26 +162,26 @@ Expected<Value> Value::make(const ParameterInfo &info, std::vector<int64_t> shap
                            "] takes " + formatBytes(bytes) + ", which this machine's memory cannot hold");
 }
 
-int64_t Value::getNumBytes() const { return numElements * getStorage(info.elementType).size; }
+int64_t HostArray::getNumBytes() const { return numElements * getStorage(info.elementType).size; }
 
-double Value::get(int64_t index) const {
+double HostArray::get(int64_t index) const {
   Storage storage = getStorage(info.elementType);
   return loadElement(storage.npy, data.get() + index * storage.size);
 }
 
-void Value::set(int64_t index, double value) {
+void HostArray::set(int64_t index, double value) {
   Storage storage = getStorage(info.elementType);
   storeElement(storage.npy, data.get() + index * storage.size, value);
 }
 
-double Value::getRounded(double value) const {
+double HostArray::getRounded(double value) const {
   Storage storage = getStorage(info.elementType);
   char memory[sizeof(double)];
   storeElement(storage.npy, memory, value);
   return loadElement(storage.npy, memory);
 }
 
-std::vector<int64_t> Value::getIndex(int64_t element) const {
+std::vector<int64_t> HostArray::getIndex(int64_t element) const {
   std::vector<int64_t> index(shape.size());
   for (size_t axis = shape.size(); axis-- > 0;) {
     index[axis] = element % shape[axis];
@@ -190,7 +190,7 @@ std::vector<int64_t> Value::getIndex(int64_t element) const {
   return index;
 }
 
-DLTensor Value::getTensor() {
+DLTensor HostArray::getTensor() {
   Storage storage = getStorage(info.elementType);
   DLTensor tensor = {};
   tensor.data = data.get();
@@ -201,14 +201,14 @@ DLTensor Value::getTensor() {
   return tensor;
 }
 
-ReferenceArray Value::getReference() const {
+ReferenceArray HostArray::getReference() const {
   ReferenceArray array{shape, std::vector<double>(numElements)};
   for (int64_t k = 0; k < numElements; ++k)
     array.data[k] = get(k);
   return array;
 }
 
-std::string Value::getNpy() const {
+std::string HostArray::getNpy() const {
   return writeNpy(getStorage(info.elementType).npy, shape, ArrayRef(data.get(), getNumBytes()));
 }
 
@@ -255,7 +255,7 @@ static std::string getTypeName(StringRef code) {
   return kind + std::to_string(8 * (code.back() - '0'));
 }
 
-Expected<Value> readValue(const ParameterInfo &info, StringRef path) {
+Expected<HostArray> readArray(const ParameterInfo &info, StringRef path) {
   auto file = readNpy(path);
   if (!file)
     return createStringError(info.name + ": " + toString(file.takeError()));
@@ -268,10 +268,10 @@ Expected<Value> readValue(const ParameterInfo &info, StringRef path) {
   if (!type)
     return refuse("the elements are of type " + getTypeName(file->type) + "; save x.astype(" +
                   getDType(info.elementType) + ")");
-  auto made = Value::make(info, file->shape);
+  auto made = HostArray::make(info, file->shape);
   if (!made)
     return made.takeError();
-  Value value = std::move(*made);
+  HostArray value = std::move(*made);
   if (*type == getStorage(info.elementType).npy) {
     std::memcpy(value.getData(), file->bytes.data(), file->bytes.size());
     return value;
@@ -288,7 +288,7 @@ Expected<Value> readValue(const ParameterInfo &info, StringRef path) {
 
 bool isInteger(StringRef type) { return type.starts_with("i") || type.starts_with("u"); }
 
-void fillUniform(Value &value, uint64_t seed, double low, double high) {
+void fillUniform(HostArray &value, uint64_t seed, double low, double high) {
   SplitMix64 generator{seed};
   generator.next();
   int64_t count = value.getNumElements();
@@ -298,7 +298,7 @@ void fillUniform(Value &value, uint64_t seed, double low, double high) {
   }
 }
 
-void fillRandom(Value &value, uint64_t seed, int64_t low, int64_t high) {
+void fillRandom(HostArray &value, uint64_t seed, int64_t low, int64_t high) {
   SplitMix64 generator{seed};
   generator.next();
   StringRef type = value.getInfo().elementType;
@@ -353,14 +353,14 @@ Expected<Scalar> parseScalar(const ParameterInfo &info, StringRef text) {
   if (copy.empty() || *end)
     return refuse();
   bool isNumber = llvm::any_of(text, [](char c) { return isDigit(c); });
-  if (isNumber && std::isinf(cantFail(Value::make(info, {})).getRounded(value)))
+  if (isNumber && std::isinf(cantFail(HostArray::make(info, {})).getRounded(value)))
     return createStringError(info.name + " : " + info.elementType + ": " + text +
                              " is beyond the range of this type; an infinity is 'inf'");
   return Scalar(value);
 }
 
 double getRounded(const ParameterInfo &info, const Scalar &scalar) {
-  Value value = cantFail(Value::make(info, {}));
+  HostArray value = cantFail(HostArray::make(info, {}));
   value.set(0, scalar.asDouble());
   return value.get(0);
 }

@@ -10,11 +10,11 @@
 namespace moa {
 
 /// One argument or result: row-major memory, aligned to 64 bytes.
-class Value {
+class HostArray {
 public:
   /// Returns an array of the parameter's element type with all bits set, so that floats are NaN.
   /// Returns an error with the size if this machine has too little memory.
-  static llvm::Expected<Value> make(const ParameterInfo &info, std::vector<int64_t> shape);
+  static llvm::Expected<HostArray> make(const ParameterInfo &info, std::vector<int64_t> shape);
 
   const ParameterInfo &getInfo() const { return info; }
   const std::vector<int64_t> &getShape() const { return shape; }
@@ -39,7 +39,7 @@ public:
   std::string getNpy() const;
 
 private:
-  Value() = default;
+  HostArray() = default;
   struct Free {
     void operator()(char *memory) const;
   };
@@ -57,14 +57,14 @@ std::string formatBytes(double bytes);
 /// Reads a .npy file as a parameter. Types must agree, with these exceptions: bf16 is read from V2
 /// and u2 (its bits) and rounded from f4 and f8; f16 is rounded from f4 and f8; booleans are also
 /// read from u1.
-llvm::Expected<Value> readValue(const ParameterInfo &info, llvm::StringRef path);
+llvm::Expected<HostArray> readArray(const ParameterInfo &info, llvm::StringRef path);
 
 /// Generates elements from a seed: floats are standard normal, booleans uniform, integers uniform
 /// in `low` ≤ element < `high`.
-void fillRandom(Value &value, uint64_t seed, int64_t low = 0, int64_t high = 8);
+void fillRandom(HostArray &value, uint64_t seed, int64_t low = 0, int64_t high = 8);
 
 /// Generates float elements from a seed, uniform in `low` ≤ element ≤ `high`.
-void fillUniform(Value &value, uint64_t seed, double low, double high);
+void fillUniform(HostArray &value, uint64_t seed, double low, double high);
 
 /// Returns true for integer types, for example "i8" and "u8".
 bool isInteger(llvm::StringRef type);

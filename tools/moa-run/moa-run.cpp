@@ -9,8 +9,7 @@
 #include "Decisions.h"
 #include "lib/Support/OutputFiles.h"
 #include "lib/Support/Tolerance.h"
-#include "tools/Accuracy.h"
-#include "tools/CommandLine.h"
+#include "tools/CompilationFlags.h"
 #include "tools/Numbers.h"
 #include "tools/Schedule.h"
 #include "tools/Version.h"
@@ -36,7 +35,7 @@ static cl::list<std::string> wordList(cl::Positional,
                                       cl::cat(category));
 static cl::list<std::string> outputList("o", cl::value_desc("NAME=FILE.npy"), cl::desc("Write an output"),
                                         cl::cat(category));
-static moa::CompilationFlags accuracy(category);
+static moa::CompilationFlags compilationFlags(category);
 static cl::opt<bool> decisions("decisions",
                                cl::desc("Show the decisions and error estimates of a mixed-precision kernel"),
                                cl::cat(category));
@@ -131,12 +130,12 @@ Expected<Numbers> readNumbers() {
 /// One run of the tool, after the flags have been checked.
 class Run {
 public:
-  Run(moa::Compilation unit, const Numbers &numbers)
-      : unit(std::move(unit)), numbers(numbers), checkedRows(numbers.checkedRows) {}
+  Run(moa::Compilation compilation, const Numbers &numbers)
+      : compilation(std::move(compilation)), numbers(numbers), checkedRows(numbers.checkedRows) {}
   int execute();
 
 private:
-  /// Empty errors are errors of the unit, which are in its diagnostics.
+  /// Empty errors are errors of the compilation, which are in its diagnostics.
   Error run();
   Error checkLevel();
   Error choose();
@@ -150,9 +149,9 @@ private:
   Error addOutputs(moa::OutputFiles &out, bool exist);
   void printCompileTimes(double load);
   void printSpeed(double first, std::vector<double> times);
-  Error unitError() { return createStringError(""); }
+  Error compilationError() { return createStringError(""); }
 
-  moa::Compilation unit;
+  moa::Compilation compilation;
   Numbers numbers;
   int64_t checkedRows;
   moa::KernelInfo info;
@@ -165,7 +164,7 @@ private:
 
 /// Checks that the target can run the level of the input, and that --check can compare with it.
 Error Run::checkLevel() {
-  moa::Level level = unit.inputLevel();
+  moa::Level level = compilation.inputLevel();
   std::string where = input + " is at the level " + moa::getLevelName(level);
   if (level == moa::Level::Device && target != "device")
     return createStringError(where + "; --target=device runs it");
@@ -182,9 +181,9 @@ Error Run::checkLevel() {
 /// Selects the kernel by its name, or the only one.
 Error Run::choose() {
   std::vector<std::string> names;
-  for (const moa::KernelInfo &kernel : unit.kernels()) {
+  for (const moa::KernelInfo &kernel : compilation.kernels()) {
     names.push_back(kernel.name);
-    if (kernel.name == kernelName || (kernelName.empty() && unit.kernels().size() == 1)) {
+    if (kernel.name == kernelName || (kernelName.empty() && compilation.kernels().size() == 1)) {
       info = kernel;
       return Error::success();
     }
@@ -207,7 +206,7 @@ Error Run::checkOutputNames() {
 void Run::printCompileTimes(double load) {
   outs() << "compile  ";
   double lowered = 0, jit = 0;
-  for (const moa::StageTime &time : unit.times()) {
+  for (const moa::StageTime &time : compilation.times()) {
     outs() << time.stage << format(" %.1f, ", 1e3 * time.seconds);
     bool late = time.stage == "optimise" || time.stage == "codegen" || time.stage == "load";
     (late ? jit : lowered) += time.seconds;
@@ -226,7 +225,7 @@ void Run::printSpeed(double first, std::vector<double> times) {
   outs() << format("run      %.3f ms", 1e3 * median);
   if (!times.empty())
     outs() << format(" (median of %zu; first %.3f ms)", times.size(), 1e3 * first);
-  if (auto flops = unit.flops(info.name, arguments.symbols, arguments.scalars))
+  if (auto flops = compilation.flops(info.name, arguments.symbols, arguments.scalars))
     outs() << format(", %.1f GFLOP/s", *flops / median * 1e-9);
   double bytes = arguments.getInputBytes() + arguments.getOutputBytes();
   outs() << "\nbytes    " << moa::formatBytes(arguments.getInputBytes()) << " in, "
@@ -238,10 +237,10 @@ Error Run::runCompiled() {
   std::optional<moa::Kernel> kernel;
   {
     moa::Progress progress("compiling");
-    kernel = unit.load(info.name);
+    kernel = compilation.load(info.name);
   }
   if (!kernel)
-    return unitError();
+    return compilationError();
   double load = getSeconds(start);
   std::vector<const DLTensor *> tensors = arguments.getTensors();
   std::vector<double> times;
@@ -287,11 +286,11 @@ Error Run::runInterpreter() {
     moa::Progress progress("running the interpreter");
     std::vector<moa::ReferenceArray> inputs = arguments.getReferences(info);
     results = target == "device"
-                  ? unit.runDevice(info.name, inputs, arguments.symbols, numbers.interleaving, &tiles, &notShown)
-                  : unit.evaluate(info.name, moa::Level::MoA, inputs, {}, arguments.symbols);
+                  ? compilation.runDevice(info.name, inputs, arguments.symbols, numbers.interleaving, &tiles, &notShown)
+                  : compilation.evaluate(info.name, moa::Level::MoA, inputs, {}, arguments.symbols);
   }
   if (!results)
-    return unitError();
+    return compilationError();
   for (size_t k = 0; k < results->size(); ++k)
     for (int64_t i = 0; i < arguments.outputs[k].getNumElements(); ++i)
       arguments.outputs[k].set(i, (*results)[k].data[i]);
@@ -347,10 +346,10 @@ std::string Run::getRangeHint() {
 }
 
 Error Run::checkResults(bool &good) {
-  auto errors = moa::checkOutputs(unit, info, arguments.getReferences(info), arguments.symbols, arguments.outputs,
-                                  checkedRows, numbers.seed + 1);
+  auto errors = moa::checkOutputs(compilation, info, arguments.getReferences(info), arguments.symbols,
+                                  arguments.outputs, checkedRows, numbers.seed + 1);
   if (!errors)
-    return unitError();
+    return compilationError();
   for (const moa::OutputError &error : *errors) {
     good &= error.ok();
     outs() << "check    " << error.name << ": " << error.rows << " of " << error.allRows << " rows, largest error "
@@ -383,29 +382,30 @@ Error Run::checkResults(bool &good) {
 Error Run::addOutputs(moa::OutputFiles &out, bool exist) {
   out.protect(input);
   out.protect(schedule);
-  out.protect(accuracy.plans);
+  out.protect(compilationFlags.plans);
   for (const std::string &word : wordList)
     out.protect(StringRef(word).split('=').second);
   for (const auto &[name, path] : files) {
-    auto output =
-        find_if(arguments.outputs, [&name = name](const moa::Value &value) { return value.getInfo().name == name; });
+    auto output = find_if(arguments.outputs,
+                          [&name = name](const moa::HostArray &value) { return value.getInfo().name == name; });
     if (Error error = out.add(path, exist ? output->getNpy() : ""))
       return error;
   }
   if (!calibrate.empty())
-    return out.add(calibrate, exist ? moa::getPlans(unit, info, arguments.outputs) : "");
+    return out.add(calibrate, exist ? moa::getPlans(compilation, info, arguments.outputs) : "");
   return Error::success();
 }
 
 Error Run::run() {
-  if (!unit.ok())
-    return unitError();
+  if (!compilation.ok())
+    return compilationError();
   if (Error error = checkLevel())
     return error;
   if (Error error = choose())
     return error;
-  if (!calibrate.empty() && unit.inputLevel() > moa::Level::ONF)
-    return createStringError("--calibrate: " + input + " is at the level " + moa::getLevelName(unit.inputLevel()) +
+  if (!calibrate.empty() && compilation.inputLevel() > moa::Level::ONF)
+    return createStringError("--calibrate: " + input + " is at the level " +
+                             moa::getLevelName(compilation.inputLevel()) +
                              ", before which plans are taken; calibrate the specification");
   if (!calibrate.empty() && none_of(info.parameters, [](const moa::ParameterInfo &p) { return !p.decisionOf.empty(); }))
     return createStringError("--calibrate: kernel '" + info.name +
@@ -415,7 +415,8 @@ Error Run::run() {
     return error;
   auto words = moa::splitWords({wordList.begin(), wordList.end()}, "expects NAME=VALUE");
   if (!words)
-    return createStringError(toString(words.takeError()) + accuracy.explainNumber({wordList.begin(), wordList.end()}));
+    return createStringError(toString(words.takeError()) +
+                             compilationFlags.explainNumber({wordList.begin(), wordList.end()}));
   {
     moa::OutputFiles none;
     if (Error error = addOutputs(none, /*exist=*/false))
@@ -426,7 +427,7 @@ Error Run::run() {
     seed = numbers.seed;
   {
     moa::Progress progress("preparing the arrays");
-    auto made = moa::makeArguments(unit, info, *words, seed);
+    auto made = moa::makeArguments(compilation, info, *words, seed);
     if (!made)
       return made.takeError();
     arguments = std::move(*made);
@@ -459,7 +460,7 @@ int Run::execute() {
   Error error = run();
   bool failed = bool(error);
   std::string message = toString(std::move(error));
-  errs() << unit.renderDiagnostics(remarks, "moa-run");
+  errs() << compilation.renderDiagnostics(remarks, "moa-run");
   if (!message.empty())
     fail(message);
   return failed;
@@ -469,8 +470,6 @@ int main(int argc, char **argv) {
   InitLLVM init(argc, argv);
   cl::HideUnrelatedOptions(category);
   moa::setVersionPrinter();
-  if (moa::refuseWrongFlag(argc, argv, "moa-run"))
-    return 1;
   cl::ParseCommandLineOptions(argc, argv, "Runs an array specification on this CPU\n");
   if (target != "cpu" && target != "reference" && target != "device")
     return fail("there is no target '" + target + "'; there are cpu, reference and device");
@@ -494,11 +493,11 @@ int main(int argc, char **argv) {
   options.accuracy->decisions = decisions || !calibrate.empty();
   // Plans of a file are for a GPU.
   options.accuracy->variantsOfGpu = target == "device" || !calibrate.empty();
-  if (Error error = accuracy.apply(options))
+  if (Error error = compilationFlags.apply(options))
     return fail(toString(std::move(error)));
-  bool isAsked =
-      options.accuracy->decisions || options.accuracy->lowRankFrom > 0 || accuracy.spend.getNumOccurrences() > 0;
-  if (target == "reference" && (isAsked || !accuracy.plans.empty()))
+  bool isAsked = options.accuracy->decisions || options.accuracy->lowRankFrom > 0 ||
+                 compilationFlags.spend.getNumOccurrences() > 0;
+  if (target == "reference" && (isAsked || !compilationFlags.plans.empty()))
     return fail("--decisions, --calibrate, --low-rank, --plans and --spend apply to compiled code "
                 "and to --target=device; "
                 "--target=reference spends no accuracy");

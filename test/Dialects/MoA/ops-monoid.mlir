@@ -26,7 +26,7 @@ moa.kernel @whole attributes {symbols = ["N"], requires = [], arg_names = ["x"],
 // CHECK: dnf.reduce user @bits over "n" in "N" : index
 // CHECK: dnf.join %{{.*}}, %{{.*}}, %{{.*}} : index
 // CHECK: dnf.otherwise %{{.*}}, %{{.*}} : index
-// CONTRACT: error: 'dnf.join' expects absence to be resolved (D2)
+// CONTRACT: error: 'dnf.join' op expects absence to be resolved (D2)
 dnf.kernel @scalar attributes {symbols = ["N"], requires = [], arg_names = ["x", "p"],
     result_names = ["r"], result_types = [!moa.array<[], index>]} {
 ^bb0(%x: !moa.array<[N], index>, %p: !moa.array<[N], i1>):

@@ -65,7 +65,7 @@ Trial tryText(const std::string &text, const Words &words) {
 }
 
 /// Every element of an output of bf16 by so many units in its last place, up and down.
-void addUlps(Value &output, int ulps) {
+void addUlps(HostArray &output, int ulps) {
   for (int64_t k = 0; k < output.getNumElements(); ++k) {
     double value = output.get(k), ulp = std::ldexp(1, std::ilogb(value) - 7);
     output.set(k, value + (k % 2 ? ulps : -ulps) * ulp);
@@ -128,7 +128,7 @@ TEST(Check, IntegersMayDifferWhereARoundingDecides) {
 TEST(Check, IntegersDifferNowhereElse) {
   Trial trial = tryText(kTies, {{"N", "2000"}});
   ASSERT_TRUE(trial.unit.ok());
-  Value &a = trial.call.outputs[0], &b = trial.call.outputs[1];
+  HostArray &a = trial.call.outputs[0], &b = trial.call.outputs[1];
   a.set(17, a.get(17) + 1);
   OutputError error = trial.check(0)[0];
   EXPECT_FALSE(error.ok());
@@ -148,7 +148,7 @@ TEST(Check, FindsElementsOfCatenations) {
                         {{"N", "40"}});
   ASSERT_TRUE(trial.unit.ok()) << trial.unit.renderDiagnostics();
   EXPECT_TRUE(trial.check(16)[0].ok());
-  Value &y = trial.call.outputs[0];
+  HostArray &y = trial.call.outputs[0];
   for (int64_t k = 0; k < y.getNumElements(); ++k)
     y.set(k, y.get(k) + 1);
   OutputError error = trial.check(16)[0];
@@ -202,7 +202,7 @@ TEST(Check, MeasuresRelativeTolerancesPerLeadingIndex) {
   EXPECT_LT(right.delivered.error, 1e-6);
   EXPECT_EQ(right.delivered.worst.size(), 1u);
   // One array is off by two permille, which is less than one of the whole result.
-  Value &y = trial.call.outputs[0];
+  HostArray &y = trial.call.outputs[0];
   for (int64_t k = 3 * 80; k < 4 * 80; ++k)
     y.set(k, y.get(k) * 1.002);
   OutputError wrong = trial.check(0)[0];
@@ -216,7 +216,7 @@ TEST(Check, SamplesRowsOfFewArraysForRelativeTolerances) {
   Trial trial = tryText(kHeads, {{"B", "50"}, {"N", "20"}, {"M", "30"}});
   ASSERT_TRUE(trial.unit.ok());
   // The last array is among them, and its error is not diluted by the others.
-  Value &y = trial.call.outputs[0];
+  HostArray &y = trial.call.outputs[0];
   for (int64_t k = 49 * 80; k < 50 * 80; ++k)
     y.set(k, y.get(k) * 1.002);
   std::vector<OutputError> errors = trial.check(16);
@@ -230,8 +230,8 @@ TEST(Check, SamplesRowsOfFewArraysForRelativeTolerances) {
 TEST(Check, MeasuresOtherTolerancesByMagnitudes) {
   Trial trial = tryText(kHeads, {{"B", "5"}, {"N", "20"}, {"M", "30"}});
   ASSERT_TRUE(trial.unit.ok());
-  const Value &x = trial.call.arrays[0];
-  Value &z = trial.call.outputs[1];
+  const HostArray &x = trial.call.arrays[0];
+  HostArray &z = trial.call.outputs[1];
   double magnitude = 0;
   for (int64_t m = 0; m < 30; ++m)
     magnitude += std::fabs(x.get((2 * 20 + 7) * 30 + m));
@@ -248,7 +248,7 @@ TEST(Check, KeepsTheBoundOfTheTypesUnderALargeTolerance) {
   Trial trial = tryText("kernel k[N](x : f32[N]) -> y : f32[N] within 0.5 { y = x * 3 }\n", {{"N", "40"}});
   ASSERT_TRUE(trial.unit.ok());
   EXPECT_TRUE(trial.check(0)[0].ok());
-  Value &y = trial.call.outputs[0];
+  HostArray &y = trial.call.outputs[0];
   y.set(4, y.get(4) * 1.1);
   OutputError error = trial.check(0)[0];
   EXPECT_TRUE(error.keepsTolerance());

@@ -1,11 +1,10 @@
-//===- Accuracy.h - options for sizes and errors ----------------*- C++ -*-===//
-#ifndef MOA_TOOLS_ACCURACY_H
-#define MOA_TOOLS_ACCURACY_H
+//===- CompilationFlags.h - flags of both tools -----------------*- C++ -*-===//
+#ifndef MOA_TOOLS_COMPILATIONFLAGS_H
+#define MOA_TOOLS_COMPILATIONFLAGS_H
 
 #include "moa/Compiler.h"
+#include "tools/TextFile.h"
 #include "llvm/Support/CommandLine.h"
-#include "llvm/Support/Error.h"
-#include "llvm/Support/MemoryBuffer.h"
 
 namespace moa {
 
@@ -49,8 +48,7 @@ struct CompilationFlags {
                                         "for results that may exceed them, and there are no warnings"),
                          llvm::cl::cat(category)) {}
 
-  /// Copies the options to the compiler's. The compiler takes an empty text of plans for none, so
-  /// an empty file is an error here.
+  /// Copies the options to the compiler's.
   llvm::Error apply(CompilerOptions &compiler) const {
     compiler.optimization = optimization;
     compiler.settings.assign(settings.begin(), settings.end());
@@ -108,12 +106,10 @@ private:
     return llvm::Error::success();
   }
   llvm::Error readPlans(AccuracyOptions &options) const {
-    auto text = llvm::MemoryBuffer::getFile(plans);
+    auto text = readText(plans, "moa-run --calibrate writes plans");
     if (!text)
-      return llvm::createStringError(plans + ": " + text.getError().message());
-    if ((*text)->getBuffer().trim().empty())
-      return llvm::createStringError(plans + ": the file is empty; moa-run --calibrate writes plans");
-    options.plans = (*text)->getBuffer().str();
+      return text.takeError();
+    options.plans = std::move(*text);
     options.plansFile = plans;
     return llvm::Error::success();
   }
@@ -121,4 +117,4 @@ private:
 
 } // namespace moa
 
-#endif // MOA_TOOLS_ACCURACY_H
+#endif // MOA_TOOLS_COMPILATIONFLAGS_H
