@@ -93,7 +93,7 @@ def file_lines():
 
 # Building and testing
 
-@claim("build", "README.md", "On two cores the first `./build.sh test` takes some 70 minutes", "at most 30 minutes on two cores before the tests")
+@claim("build", "README.md", "The first `./build.sh test` takes some 55 minutes", "at most 22 minutes on two cores before the tests")
 def build():
     """The time of all commands of the last full build, by its log."""
     log = os.path.join(mt.BINARY_ROOT, ".ninja_log")
@@ -112,10 +112,10 @@ def build():
     minutes = sum(spent.values()) / 60000 / 2
     if len(objects) < 0.9 * files or minutes < 5:
         raise LeftOut(f"the build is partial, or came from a compiler cache: {len(objects)} of {files} files, {minutes:.1f} minutes")
-    return f"{minutes:.0f} minutes on two cores", minutes <= 30
+    return f"{minutes:.0f} minutes on two cores", minutes <= 22
 
 
-@claim("test", "README.md", "the tests alone 40 to 55", "40 to 55 minutes on two cores")
+@claim("test", "README.md", "the tests alone 33 to 40", "33 to 40 minutes on two cores")
 def test():
     results = os.path.join(mt.BINARY_ROOT, "test-results.json")
     if not os.path.exists(results):
@@ -123,7 +123,7 @@ def test():
     with open(results, encoding="utf-8") as file:
         found = json.load(file)
     minutes = sum(each["elapsed"] or 0 for each in found["tests"]) / 60 / 2
-    return f"{minutes:.0f} minutes on two cores", 40 <= minutes <= 55
+    return f"{minutes:.0f} minutes on two cores", 33 <= minutes <= 40
 
 
 # Accuracy

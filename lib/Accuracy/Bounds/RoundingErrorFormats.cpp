@@ -10,9 +10,10 @@ using namespace moa;
 static constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
 // Name, relative error, error relative to the largest of the row, absolute error, largest magnitude,
-// error per accumulated term, what flushes to 0 (OperandFormat). A scale is max|row| divided by the
-// largest value of the format, in f32; dividing by it and multiplying by it again takes three
-// roundings of 2⁻²⁴, which the factor 1 + 2⁻¹⁵ covers.
+// error per accumulated term, values that flush to 0 (OperandFormat).
+// A scale is max|row| divided by the largest value of the format, in f32.
+// Dividing by it and multiplying by it again takes three roundings of 2⁻²⁴. The factor 1 + 2⁻¹⁵
+// covers them.
 static const OperandFormat formats[] = {
     {"f64", 0, 0, 0, kNoLimit, 0},
     {"f32", 0x1p-24, 0, 0, kNoLimit, 0},

@@ -542,7 +542,8 @@ static std::string vote(const std::string &name, FragmentType type) {
 }
 
 /// Returns whether a vote is written in the condition of the next operation, which alone needs it.
-/// It is not if the vote is an output of a function, which other places of the kernel read.
+/// A function returns a vote that some place of its calls reads later, so it computes that vote in a
+/// statement.
 /// That operation first writes its results, which must not be the registers that the vote reads.
 /// While several phases are merged, a vote of its own may be common to more phases.
 bool KernelPrinter::isVotedInCondition(device::AnyOp op) {
