@@ -5,8 +5,8 @@
 //
 //   rows of scores        [k / 2][RI·L]              words
 //   keys of scores        [j][k]                     elements, read in place if possible
-//   operands of carriers  [j / 2][RI·L]              words
-//   keys of carriers      [d / RJ][j / 2][d mod RJ]  words, for pairs
+//   operands of accumulators  [j / 2][RI·L]              words
+//   keys of accumulators      [d / RJ][j / 2][d mod RJ]  words, for pairs
 //                         [d][j / 2]                 words, for tiles
 //
 // A 16 × 16 tile of sums has keys (or indices d) down and rows across, the memory layout of scores
@@ -50,8 +50,8 @@ bool BlockedFold::isBf16(const Score &score) const {
   return score.further.empty() && isBf16(getAccs(score.fold)[0], score.type, score.row, score.key);
 }
 
-bool BlockedFold::isBf16(const Accumulator &carrier) const {
-  return carrier.further.empty() && isBf16(carrier.acc, carrier.type, carrier.row, carrier.key);
+bool BlockedFold::isBf16(const Accumulator &accumulator) const {
+  return accumulator.further.empty() && isBf16(accumulator.acc, accumulator.type, accumulator.row, accumulator.key);
 }
 
 bool BlockedFold::usesTiles() const {
@@ -102,12 +102,12 @@ void BlockedFold::stageRowBf16(unsigned score, Value base, llvm::function_ref<Va
 /// Packs the row operands of this pass, with zeros after the last key.
 void BlockedFold::packOperands(unsigned pass, Panel &panel) {
   llvm::SmallDenseSet<unsigned> done;
-  for (auto [carrier, buffers] : llvm::zip_equal(plan.accumulators, carriers)) {
-    if (carrier.pass != pass || !buffers.bf16 || !done.insert(carrier.operand).second)
+  for (auto [accumulator, buffers] : llvm::zip_equal(plan.accumulators, accumulators)) {
+    if (accumulator.pass != pass || !buffers.bf16 || !done.insert(accumulator.operand).second)
       continue;
-    const RowOperands &rows = operands[carrier.operand];
+    const RowOperands &rows = operands[accumulator.operand];
     Build b = e.here();
-    Type type = carrier.type;
+    Type type = accumulator.type;
     Value end = b.mul(b.ceilDiv(count, shape.unit), shape.unit), zero = b.identity(Monoid::add, e.rowType(type));
     if (!whole) {
       Value to = b.mul(end, shape.panelWidth()), from = b.mul(count, shape.panelWidth());
@@ -136,12 +136,12 @@ Value BlockedFold::keyWords(Value from, Value stride, Value word, Value d) {
   return interleaved(b, even, odd);
 }
 
-void BlockedFold::packKeys(unsigned carrier, Value from, Value stride) {
-  usesTiles() ? packTiles(carrier, from, stride) : packPairs(carrier, from, stride);
+void BlockedFold::packKeys(unsigned accumulator, Value from, Value stride) {
+  usesTiles() ? packTiles(accumulator, from, stride) : packPairs(accumulator, from, stride);
 }
 
-void BlockedFold::packPairs(unsigned carrier, Value from, Value stride) {
-  const CarrierBuffers &buffers = carriers[carrier];
+void BlockedFold::packPairs(unsigned accumulator, Value from, Value stride) {
+  const AccumulatorBuffers &buffers = accumulators[accumulator];
   Value numWords = e.here().ceilDiv(count, 2), firstWord = e.here().index(0);
   e.loop(firstWord, numWords, 1, [&](Value word) {
     Value padded = e.here().index(buffers.padded), start = e.here().index(0);
@@ -151,9 +151,9 @@ void BlockedFold::packPairs(unsigned carrier, Value from, Value stride) {
   });
 }
 
-/// Packs the keys of a carrier for tiles, by transposing squares of 16 × 16 words.
-void BlockedFold::packTiles(unsigned carrier, Value from, Value stride) {
-  const CarrierBuffers &buffers = carriers[carrier];
+/// Packs the keys of an accumulator for tiles, by transposing squares of 16 × 16 words.
+void BlockedFold::packTiles(unsigned accumulator, Value from, Value stride) {
+  const AccumulatorBuffers &buffers = accumulators[accumulator];
   Build b = e.here();
   Value numWords = b.mul(b.ceilDiv(count, kTileDepth), kTile), firstWord = b.index(0);
   e.loop(firstWord, numWords, kTile, [&](Value word) {
@@ -286,23 +286,23 @@ void BlockedFold::tileScore(unsigned number, Value rows) {
 }
 
 /// Adds the sums of a block to the state of a panel.
-void BlockedFold::tileCarrier(unsigned number, Panel &panel) {
-  const Accumulator &carrier = plan.accumulators[number];
-  const CarrierBuffers &buffers = carriers[number];
+void BlockedFold::tileAccumulator(unsigned number, Panel &panel) {
+  const Accumulator &accumulator = plan.accumulators[number];
+  const AccumulatorBuffers &buffers = accumulators[number];
   int64_t width = shape.panelWidth(), keyTiles = buffers.padded % (2 * kTile) == 0 ? 2 : 1;
   Value state = e.here().mul(panel.number, buffers.padded * width);
   Value columns = columnsOf(buffers), firstColumn = e.here().index(0);
   e.loop(firstColumn, columns, keyTiles * kTile, [&](Value d) {
     Build b = e.here();
     Value keys = b.address(b.b.getBF16Type(), buffers.packed, b.mul(d, shape.BN));
-    Value rows = operands[carrier.operand].packed;
+    Value rows = operands[accumulator.operand].packed;
     Value steps = b.ceilDiv(count, kTileDepth), stride = b.index(shape.BN);
     tileSums(keys, stride, keyTiles, rows, steps, tileSum);
     Value end = e.here().index(keyTiles * kTile), start = e.here().index(0);
     e.loop(start, end, 1, [&](Value r) {
       for (int64_t u = 0; u != shape.RI; ++u) {
         Build b = e.here();
-        Value sum = load(carrier.type, tileSum, b.add(b.mul(r, width), u * shape.lanes));
+        Value sum = load(accumulator.type, tileSum, b.add(b.mul(r, width), u * shape.lanes));
         addToState(number, b.add(state, b.add(b.mul(b.add(d, r), width), u * shape.lanes)), sum, u);
       }
     });

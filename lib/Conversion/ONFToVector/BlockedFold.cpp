@@ -57,9 +57,9 @@ void BlockedFold::chooseShape() {
   int64_t widest = 1;
   for (const Score &score : plan.scores)
     widest = std::max(widest, score.extent);
-  for (const Accumulator &carrier : plan.accumulators) {
+  for (const Accumulator &accumulator : plan.accumulators) {
     int64_t size = 1;
-    for (int64_t extent : carrier.extents)
+    for (int64_t extent : accumulator.extents)
       size *= extent;
     widest = std::max(widest, size);
   }
@@ -106,31 +106,31 @@ void BlockedFold::allocateScore(const Score &score) {
   scores.push_back(buffers);
 }
 
-void BlockedFold::allocateCarrier(const Accumulator &carrier) {
-  CarrierBuffers buffers;
-  buffers.bf16 = isBf16(carrier);
+void BlockedFold::allocateAccumulator(const Accumulator &accumulator) {
+  AccumulatorBuffers buffers;
+  buffers.bf16 = isBf16(accumulator);
   int64_t unit = std::max(shape.lanes, shape.RJ), outer = 1;
-  for (int64_t extent : ArrayRef<int64_t>(carrier.extents).drop_back())
+  for (int64_t extent : ArrayRef<int64_t>(accumulator.extents).drop_back())
     outer *= extent;
-  buffers.lastPadded = llvm::alignTo(carrier.extents.back(), unit);
+  buffers.lastPadded = llvm::alignTo(accumulator.extents.back(), unit);
   buffers.padded = outer * buffers.lastPadded;
   Builder b(fold.getContext());
-  buffers.keys = e.scratchFor(buffers.bf16 ? Type(b.getBF16Type()) : carrier.type, shape.BN * buffers.padded);
+  buffers.keys = e.scratchFor(buffers.bf16 ? Type(b.getBF16Type()) : accumulator.type, shape.BN * buffers.padded);
   if (buffers.bf16)
     buffers.packed = e.scratchFor(b.getI32Type(), shape.BN / 2 * buffers.padded);
-  buffers.state = e.scratchFor(carrier.type, shape.vectors * shape.lanes * buffers.padded);
+  buffers.state = e.scratchFor(accumulator.type, shape.vectors * shape.lanes * buffers.padded);
   auto length = SymExpr::parse(fold.getExtent())->getConstant();
   if (e.columns && (!length || *length > kSumBlock))
-    buffers.rest = e.scratchFor(carrier.type, shape.vectors * shape.lanes * buffers.padded);
-  buffers.factor = e.scratchFor(carrier.type, shape.panelWidth());
-  carriers.push_back(buffers);
+    buffers.rest = e.scratchFor(accumulator.type, shape.vectors * shape.lanes * buffers.padded);
+  buffers.factor = e.scratchFor(accumulator.type, shape.panelWidth());
+  accumulators.push_back(buffers);
   Value started;
-  if (!carrier.acc.getRefs().empty())
+  if (!accumulator.acc.getRefs().empty())
     started = e.scratchFor(booleanType(), shape.vectors * shape.lanes);
-  carrierStarted.push_back(started);
-  if (carrier.operand == operands.size())
-    operands.push_back({e.scratchFor(carrier.type, shape.BN * shape.panelWidth()), Value()});
-  RowOperands &rows = operands[carrier.operand];
+  accumulatorStarted.push_back(started);
+  if (accumulator.operand == operands.size())
+    operands.push_back({e.scratchFor(accumulator.type, shape.BN * shape.panelWidth()), Value()});
+  RowOperands &rows = operands[accumulator.operand];
   (buffers.bf16 ? rows.bf16 : rows.floats) = true;
   if (buffers.bf16 && !rows.packed)
     rows.packed = e.scratchFor(b.getI32Type(), shape.BN / 2 * shape.panelWidth());
@@ -140,8 +140,8 @@ void BlockedFold::allocate() {
   int64_t rows = shape.vectors * shape.lanes, width = shape.panelWidth();
   for (const Score &score : plan.scores)
     allocateScore(score);
-  for (const Accumulator &carrier : plan.accumulators)
-    allocateCarrier(carrier);
+  for (const Accumulator &accumulator : plan.accumulators)
+    allocateAccumulator(accumulator);
   for (Scalar &scalar : plan.scalars) {
     ScalarBuffers buffers;
     buffers.state = e.scratchFor(scalar.acc.getResult().getType(), rows);
@@ -184,8 +184,8 @@ void BlockedFold::initialise() {
     if (buffers.rest)
       fillBuffer(buffers.rest, b.identity(Monoid::add, type), shape.vectors);
   }
-  for (auto [carrier, buffers, started] : llvm::zip_equal(plan.accumulators, carriers, carrierStarted)) {
-    Value zero = b.identity(Monoid::add, e.rowType(carrier.type));
+  for (auto [accumulator, buffers, started] : llvm::zip_equal(plan.accumulators, accumulators, accumulatorStarted)) {
+    Value zero = b.identity(Monoid::add, e.rowType(accumulator.type));
     fillBuffer(buffers.state, zero, shape.vectors * buffers.padded);
     if (buffers.rest)
       fillBuffer(buffers.rest, zero, shape.vectors * buffers.padded);
@@ -206,9 +206,9 @@ void BlockedFold::addRests() {
   for (auto [scalar, buffers] : llvm::zip_equal(plan.scalars, scalars))
     if (buffers.rest)
       add(scalar.acc.getResult().getType(), buffers.state, buffers.rest, rows);
-  for (auto [carrier, buffers] : llvm::zip_equal(plan.accumulators, carriers))
+  for (auto [accumulator, buffers] : llvm::zip_equal(plan.accumulators, accumulators))
     if (buffers.rest)
-      add(carrier.type, buffers.state, buffers.rest, e.here().mul(rows, buffers.padded));
+      add(accumulator.type, buffers.state, buffers.rest, e.here().mul(rows, buffers.padded));
 }
 
 /// Makes the final states readable from the code for rows.
@@ -223,16 +223,16 @@ void BlockedFold::publish() {
     state.tiled = true;
     scope.states[resultOf(scalar.acc)] = state;
   }
-  for (auto [carrier, buffers] : llvm::zip_equal(plan.accumulators, carriers)) {
+  for (auto [accumulator, buffers] : llvm::zip_equal(plan.accumulators, accumulators)) {
     StateBuffer state;
     state.pointer = buffers.state;
-    state.element = carrier.type;
+    state.element = accumulator.type;
     state.tiled = true;
     state.panel = shape.RI;
     state.padded = buffers.padded;
-    state.extents.assign(carrier.extents.begin(), carrier.extents.end());
+    state.extents.assign(accumulator.extents.begin(), accumulator.extents.end());
     state.extents.back() = buffers.lastPadded;
-    scope.states[resultOf(carrier.acc)] = state;
+    scope.states[resultOf(accumulator.acc)] = state;
   }
   for (Value result : fold.getResults())
     e.deps.add(result, laneIndex);

@@ -8,8 +8,8 @@
 //       whole and they can be read in place
 //     for each panel of RI vectors of rows
 //       scores   S[j][rows]  register tiles of RJ keys × RI vectors
-//       passes   states without axes, row operands P[j][rows] of the carriers
-//       carriers O[d][rows] = c · O + Σ_j G[j][d] · P[j][rows], where the sum over
+//       passes   states without axes, row operands P[j][rows] of the accumulators
+//       accumulators O[d][rows] = c · O + Σ_j G[j][d] · P[j][rows], where the sum over
 //                the block starts from zero in registers
 //
 // Products of two bf16 factors use the machine's bf16 instructions if it has any (Bf16Sums.cpp).
@@ -62,13 +62,13 @@ private:
     mlir::Value rows, keys, scores, bias;
   };
   /// Where a microkernel reads key factors: element (j, k) of a score at j · stride + k, element
-  /// (j, d) of a carrier at (d / RJ) · panel + j · stride + d mod RJ. This is the kernel's argument
+  /// (j, d) of an accumulator at (d / RJ) · panel + j · stride + d mod RJ. This is the kernel's argument
   /// if its layout allows, else the copies.
   struct KeySource {
     mlir::Value pointer, stride, panel;
   };
   /// If `bf16`, keys are copied as bf16 or read in place, and then packed into words of two.
-  struct CarrierBuffers {
+  struct AccumulatorBuffers {
     bool bf16 = false;
     mlir::Value keys, packed, state, factor;
     mlir::Value rest; // compensation of a sum over blocks; null for others
@@ -81,10 +81,10 @@ private:
     mlir::Type sum, word, key;
     static TileTypes of(mlir::Type type) { return {type, type, type}; }
   };
-  /// The row operands of carriers, as elements and packed into words of two bf16.
+  /// The row operands of accumulators, as elements and packed into words of two bf16.
   struct RowOperands {
     mlir::Value elements, packed;
-    bool bf16 = false, floats = false; // the forms that carriers read
+    bool bf16 = false, floats = false; // the forms that accumulators read
   };
   struct ScalarBuffers {
     mlir::Value state, started; // started is null without refs
@@ -102,7 +102,7 @@ private:
   void chooseShape();
   void allocate();
   void allocateScore(const Score &score);
-  void allocateCarrier(const Accumulator &carrier);
+  void allocateAccumulator(const Accumulator &accumulator);
   void initialise();
   void addRests();
   void fillBuffer(mlir::Value pointer, mlir::Value vector, int64_t repeats);
@@ -117,12 +117,12 @@ private:
   void stageRows(unsigned score);
   void stageKeys();
   void stageScoreKeys(unsigned score);
-  void stageCarrierKeys(unsigned carrier);
-  mlir::Value columnsOf(const CarrierBuffers &buffers);
+  void stageAccumulatorKeys(unsigned accumulator);
+  mlir::Value columnsOf(const AccumulatorBuffers &buffers);
   /// Returns the operand in place if this block is whole, the factors are one load in the compute
   /// type, and its elements are adjacent along `inner` at run time. Otherwise returns `copies`,
   /// which `stage` fills.
-  KeySource source(const Factors &factors, mlir::Type type, mlir::Value inner, KeySource copies, bool asCarrier,
+  KeySource source(const Factors &factors, mlir::Type type, mlir::Value inner, KeySource copies, bool asAccumulator,
                    llvm::function_ref<void()> stage);
   void stageKeyValues();
   /// Runs `body` for each key of the block, or `zero` for a key that no row sees.
@@ -154,7 +154,7 @@ private:
   };
   Repair repair(onf::AccOp acc, Panel &panel, unsigned u, mlir::Value started);
   mlir::Value updateStarted(onf::AccOp acc, Panel &panel, unsigned u, mlir::Value pointer);
-  void emitCarrier(unsigned carrier, Panel &panel);
+  void emitAccumulator(unsigned accumulator, Panel &panel);
   Values zeros(mlir::Type type);
   Values microKernel(const TileTypes &types, mlir::Value a, mlir::Value aRow, mlir::Value aDepth, mlir::Value b,
                      mlir::Value from, mlir::Value to, Values sums);
@@ -162,27 +162,27 @@ private:
   Values integerSums(unsigned score, Panel &panel, mlir::Value keys, mlir::Value rows);
   Values longSums(const TileTypes &types, mlir::Value a, mlir::Value aRow, mlir::Value aDepth, mlir::Value b,
                   int64_t depth);
-  void addToState(unsigned carrier, mlir::Value where, mlir::Value sum, int64_t u);
+  void addToState(unsigned accumulator, mlir::Value where, mlir::Value sum, int64_t u);
 
   //===--- Products of bf16 (Bf16Sums.cpp) --------------------------------===//
   bool isBf16(onf::AccOp acc, mlir::Type type, const Factors &rowFactors, const Factors &keyFactors) const;
   bool isBf16(const Score &score) const;
-  bool isBf16(const Accumulator &carrier) const;
+  bool isBf16(const Accumulator &accumulator) const;
   bool usesTiles() const;
   TileTypes bf16Types();
   mlir::Value interleaved(Build b, mlir::Value low, mlir::Value high);
   void stageRowBf16(unsigned score, mlir::Value base, llvm::function_ref<mlir::Value(mlir::Value)> element);
   void packOperands(unsigned pass, Panel &panel);
   mlir::Value keyWords(mlir::Value from, mlir::Value stride, mlir::Value word, mlir::Value d);
-  void packKeys(unsigned carrier, mlir::Value from, mlir::Value stride);
-  void packPairs(unsigned carrier, mlir::Value from, mlir::Value stride);
-  void packTiles(unsigned carrier, mlir::Value from, mlir::Value stride);
+  void packKeys(unsigned accumulator, mlir::Value from, mlir::Value stride);
+  void packPairs(unsigned accumulator, mlir::Value from, mlir::Value stride);
+  void packTiles(unsigned accumulator, mlir::Value from, mlir::Value stride);
   void configureTiles();
   void releaseTiles();
   void tileSums(mlir::Value keys, mlir::Value keyStride, int64_t keyTiles, mlir::Value rows, mlir::Value steps,
                 mlir::Value to);
   void tileScore(unsigned score, mlir::Value rows);
-  void tileCarrier(unsigned carrier, Panel &panel);
+  void tileAccumulator(unsigned accumulator, Panel &panel);
 
   mlir::Value vectorOffset(Panel &panel, unsigned u); // in rows of the tile
   mlir::Value load(mlir::Type element, mlir::Value pointer, mlir::Value offset, bool row = true) {
@@ -202,17 +202,17 @@ private:
   const RepeatedSums repeated;
   BlockShape shape;
   llvm::SmallVector<ScoreBuffers> scores;
-  llvm::SmallVector<CarrierBuffers> carriers;
+  llvm::SmallVector<AccumulatorBuffers> accumulators;
   llvm::SmallVector<ScalarBuffers> scalars;
   llvm::SmallVector<RowOperands> operands;
-  llvm::SmallVector<mlir::Value> carrierStarted, kept, keyValues, rowLoads, guardLoads;
+  llvm::SmallVector<mlir::Value> accumulatorStarted, kept, keyValues, rowLoads, guardLoads;
   mlir::Value tileSum, tileRest; // for tiles of sums that are not stored in place
   mlir::Value masks, anyOfKey, anyOfRow;
   mlir::Value vectors; // number of vectors, in whole panels
   /// The block being emitted: its first key, its number of keys, and whether it is masked.
   mlir::Value first, count;
   bool masked = false, whole = false;
-  llvm::SmallVector<KeySource> scoreKeys, carrierKeys;
+  llvm::SmallVector<KeySource> scoreKeys, accumulatorKeys;
 };
 
 } // namespace moa::rows

@@ -240,7 +240,7 @@ static bool runInBlocks(Block &body, Value row) {
     if (accs.empty() || accs[0].getExtents().empty())
       return true;
     auto plan = planFold(fold, row, deps, onDemand);
-    return plan && plan->carriers.size() == accs.size();
+    return plan && plan->accumulators.size() == accs.size();
   });
 }
 

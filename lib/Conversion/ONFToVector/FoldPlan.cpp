@@ -31,7 +31,7 @@ private:
   bool planScore(FoldOp inner);
   bool checkInteger(const Score &score, const Twine &subject);
   bool takeIntegers(Score &score);
-  bool planCarrier(AccOp acc, unsigned pass);
+  bool planAccumulator(AccOp acc, unsigned pass);
   bool planStates();
   void planReuse();
   bool isOfKey(Value value);
@@ -282,14 +282,14 @@ bool Planner::planScore(FoldOp inner) {
   return true;
 }
 
-bool Planner::planCarrier(AccOp acc, unsigned pass) {
+bool Planner::planAccumulator(AccOp acc, unsigned pass) {
   std::string subject = "the state '" + acc.getName().str() + "'";
   Type type = cast<ArrayType>(acc.getResult().getType()).getElementType();
   if (acc.getMonoid() != Monoid::add || !(type.isF32() || type.isF64()))
     return refuse(subject, "is no sum of f32 or f64");
   if (!acc.getRefs().empty() && acc.getCombine() != ScalarFn::mul)
     return refuse(subject, "is not rescaled by a factor");
-  Accumulator carrier{acc, pass, type, {}, {}, {}};
+  Accumulator accumulator{acc, pass, type, {}, {}, {}};
   for (Attribute attribute : acc.getExtents()) {
     StringRef text = cast<StringAttr>(attribute).getValue();
     auto expr = SymExpr::parse(text);
@@ -297,7 +297,7 @@ bool Planner::planCarrier(AccOp acc, unsigned pass) {
       return refuse(subject, "has an axis of extent " + text + ", which is not known at compile time");
     if (*expr->getConstant() < 1)
       return refuse(subject, "has an empty axis");
-    carrier.extents.push_back(*expr->getConstant());
+    accumulator.extents.push_back(*expr->getConstant());
   }
   auto indices = acc.getValue().getArguments();
   bool ok = splitSum(
@@ -308,16 +308,16 @@ bool Planner::planCarrier(AccOp acc, unsigned pass) {
           return Side::Row;
         return deps.on(factor, lane) || usesState(factor) ? Side::None : Side::Key;
       },
-      carrier.row, carrier.key, carrier.further);
+      accumulator.row, accumulator.key, accumulator.further);
   if (!ok)
     return refuse(subject, "is no sum of products of a weight and a factor along its axis");
-  carrier.operand = plan.operands;
+  accumulator.operand = plan.operands;
   for (const Accumulator &other : plan.accumulators)
-    if (other.row == carrier.row && carrier.further.empty() && other.further.empty() && other.pass == pass &&
+    if (other.row == accumulator.row && accumulator.further.empty() && other.further.empty() && other.pass == pass &&
         other.type == type && other.acc.getRefs() == acc.getRefs() && other.acc.getSingular() == acc.getSingular())
-      carrier.operand = other.operand;
-  plan.operands = std::max(plan.operands, carrier.operand + 1);
-  plan.accumulators.push_back(carrier);
+      accumulator.operand = other.operand;
+  plan.operands = std::max(plan.operands, accumulator.operand + 1);
+  plan.accumulators.push_back(accumulator);
   return true;
 }
 
@@ -331,7 +331,7 @@ bool Planner::planStates() {
     plan.passes = std::max(plan.passes, pass + 1);
     if (acc.getExtents().empty())
       plan.scalars.push_back({acc, pass});
-    else if (!planCarrier(acc, pass))
+    else if (!planAccumulator(acc, pass))
       return false;
   }
   return true;
@@ -408,9 +408,9 @@ void Planner::planReuse() {
     for (const Scalar &scalar : plan.scalars)
       if (scalar.pass == pass)
         visit(getYielded(scalar.acc.getValue()), pass);
-    for (const Accumulator &carrier : plan.accumulators)
-      if (carrier.pass == pass)
-        for (const auto &factors : {carrier.row.values, carrier.row.divisors})
+    for (const Accumulator &accumulator : plan.accumulators)
+      if (accumulator.pass == pass)
+        for (const auto &factors : {accumulator.row.values, accumulator.row.divisors})
           for (Value factor : factors)
             visit(factor, pass);
   }

@@ -27,7 +27,7 @@ std::pair<unsigned, unsigned> countProducts(onf::ForOp nest, BlockArgument axis)
   unsigned chains = 0, products = 0;
   for (auto fold : nest.getBody().getOps<onf::FoldOp>()) {
     auto plan = rows::planFold(fold, axis, deps, onDemand, nullptr, rows::kTensorSums);
-    bool isProduct = plan && !plan->carriers.empty();
+    bool isProduct = plan && !plan->accumulators.empty();
     products += isProduct;
     chains += isProduct && !plan->scores.empty();
   }

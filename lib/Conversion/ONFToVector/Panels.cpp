@@ -1,4 +1,4 @@
-//===- Panels.cpp - scores, passes and carriers of one panel of rows ------===//
+//===- Panels.cpp - scores, passes and accumulators of one panel of rows ------===//
 #include "lib/Conversion/ONFToVector/BlockedFold.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -50,8 +50,8 @@ void BlockedFold::emitPanel(Value number) {
   for (auto [k, values] : llvm::enumerate(panel.news))
     for (unsigned u = 0; u != panel.rows.size(); ++u)
       store(values[u], scalars[k].state, vectorOffset(panel, u));
-  for (unsigned k = 0; k != carriers.size(); ++k)
-    emitCarrier(k, panel);
+  for (unsigned k = 0; k != accumulators.size(); ++k)
+    emitAccumulator(k, panel);
 }
 
 //===----------------------------------------------------------------------===//
@@ -167,27 +167,27 @@ void BlockedFold::emitScore(unsigned number, Panel &panel) {
   });
 }
 
-void BlockedFold::emitCarrier(unsigned number, Panel &panel) {
-  const Accumulator &carrier = plan.accumulators[number];
-  const CarrierBuffers &buffers = carriers[number];
+void BlockedFold::emitAccumulator(unsigned number, Panel &panel) {
+  const Accumulator &accumulator = plan.accumulators[number];
+  const AccumulatorBuffers &buffers = accumulators[number];
   if (buffers.bf16 && usesTiles())
-    return tileCarrier(number, panel);
+    return tileAccumulator(number, panel);
   Value panelState = e.here().mul(panel.number, buffers.padded * shape.panelWidth());
   Value columns = columnsOf(buffers), firstColumn = e.here().index(0);
   e.loop(firstColumn, columns, shape.RJ, [&](Value d) {
     Build b = e.here();
-    const KeySource &source = carrierKeys[number];
+    const KeySource &source = accumulatorKeys[number];
     Value panel = b.div(d, shape.RJ);
-    TileTypes types = TileTypes::of(carrier.type);
-    Value one = b.index(1), keyRow = one, rows = operands[carrier.operand].elements, depth = count;
+    TileTypes types = TileTypes::of(accumulator.type);
+    Value one = b.index(1), keyRow = one, rows = operands[accumulator.operand].elements, depth = count;
     if (buffers.bf16) { // words of two keys
       types = bf16Types();
       keyRow = b.index(2);
-      rows = operands[carrier.operand].packed;
+      rows = operands[accumulator.operand].packed;
       depth = b.ceilDiv(count, 2);
     }
     Value keys = b.address(types.key, source.pointer, b.mul(panel, source.panel));
-    Values inits = zeros(carrier.type);
+    Values inits = zeros(accumulator.type);
     Value start = b.index(0);
     Values sums = microKernel(types, keys, keyRow, source.stride, rows, start, depth, inits);
     Value base = e.here().add(panelState, e.here().mul(d, shape.panelWidth()));
@@ -196,16 +196,16 @@ void BlockedFold::emitCarrier(unsigned number, Panel &panel) {
   });
 }
 
-/// Adds the sum over a block to one element of a carrier's state, in vector u of the panel.
+/// Adds the sum over a block to one element of an accumulator's state, in vector u of the panel.
 void BlockedFold::addToState(unsigned number, Value where, Value sum, int64_t u) {
   Build b = e.here();
   Type type = plan.accumulators[number].type;
-  const CarrierBuffers &buffers = carriers[number];
+  const AccumulatorBuffers &buffers = accumulators[number];
   Value old = load(type, buffers.state, where), next;
   if (buffers.rest) {
     std::tie(next, old) = b.addCompensated(old, load(type, buffers.rest, where), sum);
     store(old, buffers.rest, where);
-  } else if (carrierStarted[number]) {
+  } else if (accumulatorStarted[number]) {
     Value factor = load(type, buffers.factor, b.index(u * shape.lanes));
     next = math::FmaOp::create(b.b, e.loc, old, factor, sum);
   } else {
@@ -297,21 +297,21 @@ void BlockedFold::bindPassValues(unsigned pass, Panel &panel, unsigned u, Value 
     scope.values[value] = load(value.getType(), pointer, j, false);
 }
 
-/// Stores the row operands of the carriers of this pass, 0 for masked-out keys.
+/// Stores the row operands of the accumulators of this pass, 0 for masked-out keys.
 void BlockedFold::storeOperands(unsigned pass, Panel &panel, unsigned u, Value j, Value present) {
   llvm::SmallDenseSet<unsigned> done;
-  for (const Accumulator &carrier : plan.accumulators) {
-    if (carrier.pass != pass || !done.insert(carrier.operand).second)
+  for (const Accumulator &accumulator : plan.accumulators) {
+    if (accumulator.pass != pass || !done.insert(accumulator.operand).second)
       continue;
     // Packing rounds operands that are only read packed.
-    Factors factors = carrier.row;
-    if (!operands[carrier.operand].floats)
+    Factors factors = accumulator.row;
+    if (!operands[accumulator.operand].floats)
       factors.narrow = Type();
-    Value value = product(factors, carrier.type);
+    Value value = product(factors, accumulator.type);
     Build b = e.here();
-    if (Value keep = b.both(present, regular(carrier.acc, panel, u)))
+    if (Value keep = b.both(present, regular(accumulator.acc, panel, u)))
       value = b.select(keep, value, b.identity(Monoid::add, value.getType()));
-    store(value, operands[carrier.operand].elements, b.add(b.mul(j, shape.panelWidth()), u * shape.lanes));
+    store(value, operands[accumulator.operand].elements, b.add(b.mul(j, shape.panelWidth()), u * shape.lanes));
   }
 }
 
@@ -361,13 +361,13 @@ BlockedFold::Values BlockedFold::accumulate(unsigned pass, Panel &panel, unsigne
 
 /// Stores row operands of 0 for a key that no row sees. Reads nothing.
 void BlockedFold::skipKey(unsigned pass, Value j) {
-  for (const Accumulator &carrier : plan.accumulators) {
-    if (carrier.pass != pass)
+  for (const Accumulator &accumulator : plan.accumulators) {
+    if (accumulator.pass != pass)
       continue;
     Build b = e.here();
-    Value zero = b.identity(Monoid::add, e.rowType(carrier.type));
+    Value zero = b.identity(Monoid::add, e.rowType(accumulator.type));
     for (int64_t u = 0; u != shape.RI; ++u)
-      store(zero, operands[carrier.operand].elements, b.add(b.mul(j, shape.panelWidth()), u * shape.lanes));
+      store(zero, operands[accumulator.operand].elements, b.add(b.mul(j, shape.panelWidth()), u * shape.lanes));
   }
 }
 
@@ -427,16 +427,16 @@ void BlockedFold::finishPass(unsigned pass, Panel &panel, unsigned u, ValueRange
     panel.news[k][u] = next;
     panel.rows[u].values[acc.getResult()] = next;
   }
-  for (auto [k, carrier] : llvm::enumerate(plan.accumulators)) {
-    if (carrier.pass != pass || !carrierStarted[k])
+  for (auto [k, accumulator] : llvm::enumerate(plan.accumulators)) {
+    if (accumulator.pass != pass || !accumulatorStarted[k])
       continue;
-    AccOp acc = carrier.acc;
-    Value started = updateStarted(acc, panel, u, carrierStarted[k]);
+    AccOp acc = accumulator.acc;
+    Value started = updateStarted(acc, panel, u, accumulatorStarted[k]);
     Repair fix = repair(acc, panel, u, started);
     Build b = e.here();
-    Value one = b.constant(e.rowType(carrier.type), FloatAttr::get(carrier.type, 1.0));
+    Value one = b.constant(e.rowType(accumulator.type), FloatAttr::get(accumulator.type, 1.0));
     Value place = b.index(u * shape.lanes);
-    store(b.select(fix.apply, fix.correction.factor, one), carriers[k].factor, place);
+    store(b.select(fix.apply, fix.correction.factor, one), accumulators[k].factor, place);
   }
 }
 

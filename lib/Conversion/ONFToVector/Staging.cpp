@@ -204,20 +204,20 @@ void BlockedFold::storePanels(Value vector, Value pointer, Type type, Value d, V
   }
 }
 
-/// Returns the number of columns of a carrier's state, including padding.
-Value BlockedFold::columnsOf(const CarrierBuffers &buffers) {
+/// Returns the number of columns of an accumulator's state, including padding.
+Value BlockedFold::columnsOf(const AccumulatorBuffers &buffers) {
   return e.columns ? e.columns : e.here().index(buffers.padded);
 }
 
-void BlockedFold::stageCarrierKeys(unsigned number) {
-  const Accumulator &carrier = plan.accumulators[number];
-  const CarrierBuffers &buffers = carriers[number];
-  AccOp acc = carrier.acc;
+void BlockedFold::stageAccumulatorKeys(unsigned number) {
+  const Accumulator &accumulator = plan.accumulators[number];
+  const AccumulatorBuffers &buffers = accumulators[number];
+  AccOp acc = accumulator.acc;
   auto indices = acc.getValue().getArguments();
   auto overCarried = [&](Value j, llvm::function_ref<Value(Value)> value) {
     std::function<void(unsigned, Value)> nest = [&](unsigned axis, Value flat) {
       bool last = axis + 1 == indices.size();
-      int64_t size = last ? buffers.lastPadded : carrier.extents[axis];
+      int64_t size = last ? buffers.lastPadded : accumulator.extents[axis];
       Value end = last && e.columns ? e.columns : e.here().index(size);
       e.loop(e.here().index(0), end, last ? shape.lanes : 1, [&](Value index) {
         Build b = e.here();
@@ -228,7 +228,7 @@ void BlockedFold::stageCarrierKeys(unsigned number) {
         }
         Value vector = value(index);
         if (!buffers.bf16)
-          return storePanels(vector, buffers.keys, carrier.type, next, j, shape.BN);
+          return storePanels(vector, buffers.keys, accumulator.type, next, j, shape.BN);
         Build at = e.here();
         vector = e.convert(at, vector, at.b.getBF16Type());
         store(vector, buffers.keys, at.add(at.mul(j, buffers.padded), next));
@@ -237,16 +237,16 @@ void BlockedFold::stageCarrierKeys(unsigned number) {
     nest(0, e.here().index(0));
   };
   auto zero = [&](Value j) {
-    overCarried(j, [&](Value) { return e.here().identity(Monoid::add, e.rowType(carrier.type)); });
+    overCarried(j, [&](Value) { return e.here().identity(Monoid::add, e.rowType(accumulator.type)); });
   };
   overKeys(
       [&](Value j) {
         overCarried(j, [&](Value index) {
-          int64_t extent = carrier.extents.back();
+          int64_t extent = accumulator.extents.back();
           Value last = e.columns ? e.here().sub(e.columns, e.here().index(1)) : e.here().index(extent - 1);
           e.bindLanes(e.top(), indices.back(), index, last,
                       !e.columns && extent % shape.lanes == 0 && extent == buffers.lastPadded);
-          return product(carrier.key, carrier.type);
+          return product(accumulator.key, accumulator.type);
         });
       },
       zero);
@@ -282,7 +282,7 @@ void BlockedFold::stageKeyValues() {
 }
 
 BlockedFold::KeySource BlockedFold::source(const Factors &factors, Type type, Value inner, KeySource copies,
-                                           bool asCarrier, llvm::function_ref<void()> stage) {
+                                           bool asAccumulator, llvm::function_ref<void()> stage) {
   std::optional<Emitter::Strided> place;
   if (whole && factors.values.size() == 1 && factors.divisors.empty() && !factors.narrow)
     if (LoadOp load = getReadElement(factors.values.front()); load && load.getResult().getType() == type)
@@ -297,12 +297,12 @@ BlockedFold::KeySource BlockedFold::source(const Factors &factors, Type type, Va
   e.when(adjacent, [] {}, stage);
   Build b = e.here();
   return {b.select(adjacent, place->pointer, copies.pointer), b.select(adjacent, place->outer, copies.stride),
-          asCarrier ? b.select(adjacent, b.index(shape.RJ), copies.panel) : Value()};
+          asAccumulator ? b.select(adjacent, b.index(shape.RJ), copies.panel) : Value()};
 }
 
 void BlockedFold::stageKeys() {
   scoreKeys.clear();
-  carrierKeys.clear();
+  accumulatorKeys.clear();
   for (unsigned k = 0; k != scores.size(); ++k) {
     FoldOp inner = plan.scores[k].fold;
     int64_t stride = scores[k].bytes ? scores[k].keyStride / 4 : scores[k].keyStride;
@@ -317,31 +317,33 @@ void BlockedFold::stageKeys() {
       }
     }
     scoreKeys.push_back(source(plan.scores[k].key, type, inner.getBody().getArgument(0), copies,
-                               /*asCarrier=*/false, [&] { stageScoreKeys(k); }));
+                               /*asAccumulator=*/false, [&] { stageScoreKeys(k); }));
   }
-  for (unsigned k = 0; k != carriers.size(); ++k) {
-    const Accumulator &carrier = plan.accumulators[k];
-    AccOp acc = carrier.acc;
-    KeySource copies{carriers[k].keys, e.here().index(shape.RJ), e.here().index(shape.RJ * shape.BN)};
-    auto stage = [&] { stageCarrierKeys(k); };
-    if (carriers[k].bf16) {
-      KeySource from{carriers[k].keys, e.here().index(carriers[k].padded), nullptr};
-      if (carrier.extents.size() == 1 && carrier.extents[0] == carriers[k].padded)
-        from = source(carrier.key, e.here().b.getBF16Type(), acc.getValue().getArgument(0), from,
-                      /*asCarrier=*/false, stage);
+  for (unsigned k = 0; k != accumulators.size(); ++k) {
+    const Accumulator &accumulator = plan.accumulators[k];
+    AccOp acc = accumulator.acc;
+    KeySource copies{accumulators[k].keys, e.here().index(shape.RJ), e.here().index(shape.RJ * shape.BN)};
+    auto stage = [&] { stageAccumulatorKeys(k); };
+    if (accumulators[k].bf16) {
+      KeySource from{accumulators[k].keys, e.here().index(accumulators[k].padded), nullptr};
+      if (accumulator.extents.size() == 1 && accumulator.extents[0] == accumulators[k].padded)
+        from = source(accumulator.key, e.here().b.getBF16Type(), acc.getValue().getArgument(0), from,
+                      /*asAccumulator=*/false, stage);
       else
         stage();
       packKeys(k, from.pointer, from.stride);
       int64_t words = shape.BN / 2;
-      carrierKeys.push_back({carriers[k].packed, e.here().index(2 * shape.RJ), e.here().index(2 * shape.RJ * words)});
+      accumulatorKeys.push_back(
+          {accumulators[k].packed, e.here().index(2 * shape.RJ), e.here().index(2 * shape.RJ * words)});
       continue;
     }
     // The memory of several axes need not be contiguous and has no padding.
-    if (carrier.extents.size() == 1 && carrier.extents[0] % shape.RJ == 0 && carrier.extents[0] == carriers[k].padded)
-      carrierKeys.push_back(source(carrier.key, carrier.type, acc.getValue().getArgument(0), copies,
-                                   /*asCarrier=*/true, stage));
+    if (accumulator.extents.size() == 1 && accumulator.extents[0] % shape.RJ == 0 &&
+        accumulator.extents[0] == accumulators[k].padded)
+      accumulatorKeys.push_back(source(accumulator.key, accumulator.type, acc.getValue().getArgument(0), copies,
+                                       /*asAccumulator=*/true, stage));
     else
-      carrierKeys.push_back((stage(), copies));
+      accumulatorKeys.push_back((stage(), copies));
   }
   stageKeyValues();
 }

@@ -178,8 +178,7 @@ TEST(Device, PlacesInRings) {
   MLIRContext context;
   context.loadDialect<device::DeviceDialect>();
   for (int64_t columns : {64, 128, 256}) {
-    interp::RingMemory ring;
-    ring.type = device::RingType::get(&context, 2, {48, columns}, BFloat16Type::get(&context));
+    interp::RingMemory ring(device::RingType::get(&context, 2, {48, columns}, BFloat16Type::get(&context)), "ring");
     std::vector<bool> taken(2 * 48 * columns);
     for (int64_t stage = 0; stage < 2; ++stage)
       for (int64_t row = 0; row < 48; ++row)

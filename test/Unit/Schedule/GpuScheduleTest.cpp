@@ -79,7 +79,7 @@ TEST(GpuMachines, BadDescriptions) {
 // Shapes
 //===----------------------------------------------------------------------===//
 
-/// One score, one carrier: Σ_j exp(s_ij − max) v_jd, with five operations per pair.
+/// One score, one accumulator: Σ_j exp(s_ij − max) v_jd, with five operations per pair.
 GpuNest weightedSum(int64_t depth, int64_t width, bool guarded = false) {
   GpuNest nest;
   nest.axes = {"b", "h", "n"};
@@ -432,7 +432,7 @@ TEST(TileCosts, ConstantExtents) {
 }
 
 TEST(TileCosts, EveryFoldGetsWhatFits) {
-  // Several scores, several carriers, any depths: what is ranked can be run, in
+  // Several scores, several accumulators, any depths: what is ranked can be run, in
   // order of cost, and the same comes out twice.
   std::mt19937 random(5);
   GpuMachine machine = h200();
