@@ -36,7 +36,7 @@
 // Copies do not see what threads of the same launch have written: an earlier launch must have written it all.
 // RUN: sed '/^  device.kernel @fill/,/^  }$/d; s|// fresh:||' %s > %t.mlir
 // RUN: not moa-run %t.mlir --target=device --random 1 N=200 2>&1 | FileCheck %s --check-prefix=FRESH
-// FRESH: 'device.copy' expects an earlier kernel to store array 'w' of the workspace (D5)
+// FRESH: 'device.copy' op expects an earlier kernel to store array 'w' of the workspace (D5)
 
 #acc = #device.layout<[warp: 4 by 1, register: 2 by 2, lane: 8 by 4], [register: 8 by 4, lane: 4 by 1, register: 2 by 1]>
 !tile = !device.fragment<[64, 64], bf16, #acc>

@@ -10,7 +10,7 @@
 // RUN: moa-run %t.mlir --target=device --random 1 N=200 M=300 | FileCheck %s --check-prefix=RIGHT
 // RUN: sed -i 's/await %%more/await %%started/' %t.mlir
 // RUN: not moa-run %t.mlir --target=device --random 1 N=200 M=300 2>&1 | FileCheck %s --check-prefix=CONTINUED
-// CONTINUED: 'device.contract' expects that nothing else reads the sum of another contraction that it continues (C6)
+// CONTINUED: 'device.contract' op expects that nothing else reads the sum of another contraction that it continues (C6)
 
 // A result is used, and a sum, before the contraction has been awaited; an await that
 // does not cover it, or none at all; and a stage that is let go too early.
