@@ -482,3 +482,22 @@ llvm::Expected<std::vector<Interval>> moa::deriveIntervals(const IntervalProblem
                   "sizes; elements of arrays are none");
   return inOrder(problem, std::move(pieces));
 }
+
+UpperBounds moa::splitConditions(AffineMap upper) {
+  SmallVector<AffineExpr> bounds, conditions;
+  for (AffineExpr bound : upper.getResults()) {
+    AffineExpr condition;
+    bound.walk([&](AffineExpr part) {
+      auto quotient = dyn_cast<AffineBinaryOpExpr>(part);
+      if (quotient && part.getKind() == AffineExprKind::FloorDiv &&
+          quotient.getRHS() == getAffineConstantExpr(conditionScale, upper.getContext()))
+        condition = quotient.getLHS();
+    });
+    bool isCondition = condition && bound == (condition.floorDiv(conditionScale) + 1) * conditionScale;
+    (isCondition ? conditions : bounds).push_back(isCondition ? condition : bound);
+  }
+  auto get = [&](ArrayRef<AffineExpr> results) {
+    return AffineMap::get(upper.getNumDims(), upper.getNumSymbols(), results, upper.getContext());
+  };
+  return {get(bounds), get(conditions)};
+}

@@ -56,6 +56,16 @@ constexpr unsigned maxPieces = 16;
 /// useful: no affine bound, or too many pieces.
 llvm::Expected<std::vector<Interval>> deriveIntervals(const IntervalProblem &problem);
 
+/// Upper bounds of an interval: the bounds that depend on j's range, and expressions e without j.
+/// The interval is empty unless each e ≥ 0.
+struct UpperBounds {
+  mlir::AffineMap bounds, conditions;
+};
+
+/// Separates upper bounds that stand for a condition from all others. For example, (M,
+/// ((w - 1) floordiv 2^48 + 1) * 2^48) has the bound M and the condition w - 1.
+UpperBounds splitConditions(mlir::AffineMap upper);
+
 } // namespace moa
 
 #endif // MOA_ANALYSIS_INTERVALS_H

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/MoA/IR/Monoid.h"
+#include "lib/Analysis/Intervals.h"
 #include "lib/Analysis/OnDemand.h"
 #include "lib/Conversion/ONFToDevice/RowLanes.h"
 #include "lib/Conversion/ONFToVector/Dependence.h"
@@ -186,9 +187,15 @@ std::pair<Value, Value> FoldWriter::interval(AffineMap lower, AffineMap upper) {
   if (auto values = affine::expandAffineMap(b, code.loc, lower, operands))
     for (Value value : *values)
       low = b.createOrFold<arith::MaxSIOp>(code.loc, low, value);
-  if (auto values = affine::expandAffineMap(b, code.loc, upper, operands))
+  auto [bounds, conditions] = splitConditions(upper);
+  if (auto values = affine::expandAffineMap(b, code.loc, bounds, operands))
     for (Value value : *values)
       high = b.createOrFold<arith::MinSIOp>(code.loc, high, value);
+  if (auto values = affine::expandAffineMap(b, code.loc, conditions, operands))
+    for (Value value : *values) {
+      Value holds = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sge, value, code.index(0));
+      high = arith::SelectOp::create(b, code.loc, holds, high, code.index(0));
+    }
   return {low, high};
 }
 

@@ -643,7 +643,7 @@ Value TileKernel::mustRescale(ScalarCode &code, const Running &olds, const Runni
           Value none = identity(code, monoid, before[k].getType()), moves = isLarge(code, before[k], false);
           before[k] = arith::SelectOp::create(b, code.named("old_pivot"), moves, none, before[k]);
         }
-        after.push_back(buildMonoid(b, code.named("pivot_of_tile"), monoid, before[k], in[count + k]));
+        after.push_back(buildMonoid(b, code.named("tile_pivot"), monoid, before[k], in[count + k]));
       }
       Value changed = bindRescale(code, rescale, before, after);
       Value near = isNearOne(code, rescale.acc);

@@ -1,4 +1,5 @@
 //===- Tiles.cpp - block setup and producer of tile kernels ---------------===//
+#include "lib/Analysis/Intervals.h"
 #include "lib/Conversion/ONFToDevice/TileKernel.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Affine/Utils.h"
@@ -55,8 +56,8 @@ void TileKernel::bindBlock(ScalarCode &code) {
     tile = place(rank == 1 ? block : remainder(block, count, descending ? "" : "tile"));
     rest = rank == 1 ? Value() : divide(block, count, rank == 2 ? nameOf(0) : "");
   } else {
-    // Outer indices go through the tiles of rows in groups whose key operands fit into
-    // `groupBytes`, so that the L2 cache holds them.
+    // Outer indices go through the tiles of rows in waves whose key operands fit into `groupBytes`,
+    // so that the L2 cache holds them.
     SymExpr outer(1);
     for (int64_t axis = 0; axis + 1 < rank; ++axis)
       outer = outer * *SymExpr::parse(extent(axis));
@@ -68,13 +69,13 @@ void TileKernel::bindBlock(ScalarCode &code) {
     Value keys = b.createOrFold<arith::MaxSIOp>(code.loc, code.symbol(plan.fold.getExtent()), one);
     Value bytes = arith::MulIOp::create(b, code.loc, keys, code.index(bytesPerKey));
     Value fitting = divide(code.index(plan.shape.groupBytes), bytes, "");
-    Value size = b.createOrFold<arith::MinSIOp>(code.named("per_group"),
+    Value size = b.createOrFold<arith::MinSIOp>(code.named("per_wave"),
                                                 b.createOrFold<arith::MaxSIOp>(code.loc, fitting, one), all);
-    Value perGroup = arith::MulIOp::create(b, code.named("blocks_per_group"), size, count);
-    Value start = arith::MulIOp::create(b, code.named("group"), divide(block, perGroup, ""), size);
+    Value perWave = arith::MulIOp::create(b, code.named("blocks_per_wave"), size, count);
+    Value start = arith::MulIOp::create(b, code.named("wave_start"), divide(block, perWave, ""), size);
     Value left = arith::SubIOp::create(b, code.loc, all, start);
-    Value members = arith::MinSIOp::create(b, code.named("group_size"), size, left);
-    Value within = remainder(block, perGroup, "block_in_group");
+    Value members = arith::MinSIOp::create(b, code.named("wave_size"), size, left);
+    Value within = remainder(block, perWave, "block_in_wave");
     tile = place(divide(within, members, descending ? "" : "tile"));
     rest = arith::AddIOp::create(b, code.named(rank == 2 ? nameOf(0) : "outer_index"), start,
                                  remainder(within, members, ""));
@@ -139,9 +140,15 @@ std::pair<Value, Value> TileKernel::interval(ScalarCode &code, AffineMap lower, 
   if (auto values = affine::expandAffineMap(b, code.loc, lower, operands))
     for (Value value : *values)
       low = extreme<arith::MaxSIOp>(code, low, value);
-  if (auto values = affine::expandAffineMap(b, code.loc, upper, operands))
+  auto [bounds, conditions] = splitConditions(upper);
+  if (auto values = affine::expandAffineMap(b, code.loc, bounds, operands))
     for (Value value : *values)
       high = extreme<arith::MinSIOp>(code, high, value);
+  if (auto values = affine::expandAffineMap(b, code.loc, conditions, operands))
+    for (Value value : *values) {
+      Value holds = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sge, value, code.index(0));
+      high = arith::SelectOp::create(b, code.loc, holds, high, code.index(0));
+    }
   return {low, high};
 }
 
@@ -253,7 +260,7 @@ Value TileKernel::tileAt(ScalarCode &code, Value position, std::optional<bool> m
   auto sub = [&](Value x, Value y) { return b.createOrFold<arith::SubIOp>(code.loc, x, y); };
   if (!*masked)
     return add(firstFull, sub(position, numMasked));
-  Value front = sub(firstFull, firstTile);
+  Value front = b.createOrFold<arith::SubIOp>(code.named("tiles_in_front"), firstFull, firstTile);
   if (isZero(front))
     return add(endFull, position);
   Value inFront = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, position, front);
@@ -309,13 +316,25 @@ void TileKernel::copyAt(ScalarCode &code, const TileOperand &operand, Value firs
                          ring.tiles, stage, ring.full, stage);
 }
 
+/// Returns an index of an operand. A computed one is named after the axis, for example `g` in
+/// K : T[B, G, M, D].
+static Value coordinate(ScalarCode &code, LoadOp load, unsigned axis, Value term) {
+  Value index = code.eval(term);
+  Operation *op = index.getDefiningOp();
+  std::string symbol = load.getArray().getType().getShape()[axis].str();
+  bool isWord = llvm::all_of(symbol, [](char c) { return llvm::isAlnum(c) || c == '_'; });
+  if (op && !isa<NameLoc>(op->getLoc()) && isWord && !llvm::isDigit(symbol.front()))
+    op->setLoc(code.named(llvm::StringRef(symbol).lower()));
+  return index;
+}
+
 void TileKernel::copy(ScalarCode &code, const TileOperand &operand, Value first, const Ring &ring, Value stage) {
   if (operand.moving)
     return copyAt(code, operand, first, Value(), ring, stage);
   Values coordinates;
   Value rows = operand.isTransposed ? code.index(0) : first;
   for (auto [axis, term] : llvm::enumerate(operand.load.getTerms().drop_back()))
-    coordinates.push_back(axis == operand.rowAxis ? rows : code.eval(term));
+    coordinates.push_back(axis == operand.rowAxis ? rows : coordinate(code, operand.load, axis, term));
   Value array = program.getBody().getArgument(cast<BlockArgument>(operand.load.getArray()).getArgNumber());
   device::CopyOp::create(b, code.loc, array, coordinates, operand.isTransposed ? first : Value(),
                          b.getI64IntegerAttr(operand.rowAxis),

@@ -8,6 +8,7 @@
 // for any range.
 //
 //===----------------------------------------------------------------------===//
+#include "lib/Analysis/Intervals.h"
 #include "lib/Conversion/ONFToVector/Emitter.h"
 #include "mlir/Dialect/Affine/Utils.h"
 
@@ -30,9 +31,15 @@ std::pair<Value, Value> Emitter::interval(FoldOp fold, AffineMap lower, AffineMa
   if (auto values = affine::expandAffineMap(b.b, loc, lower, operands))
     for (Value value : *values)
       low = b.max(low, value);
-  if (auto values = affine::expandAffineMap(b.b, loc, upper, operands))
+  auto [bounds, conditions] = splitConditions(upper);
+  if (auto values = affine::expandAffineMap(b.b, loc, bounds, operands))
     for (Value value : *values)
       high = b.min(high, value);
+  if (auto values = affine::expandAffineMap(b.b, loc, conditions, operands))
+    for (Value value : *values) {
+      Value holds = arith::CmpIOp::create(b.b, loc, arith::CmpIPredicate::sge, value, b.index(0));
+      high = arith::SelectOp::create(b.b, loc, holds, high, b.index(0));
+    }
   return {low, high};
 }
 

@@ -104,6 +104,9 @@ struct OperationPrinter {
   }
   /// Prints wrapping arithmetic for the user's integers, and plain arithmetic for indices.
   Expr integer(const char *sign, int level) const {
+    if (type().isIndex() && *sign == '+' && matchPattern(op->getOperand(1), m_Constant()) &&
+        llvm::StringRef(in[1].text).starts_with("-"))
+      return {in[0].at(level) + " - " + in[1].text.substr(1), level};
     if (type().isIndex() && *sign == '+')
       return {in[0].at(level) + " + " + in[1].at(level), level};
     if (type().isIndex())

@@ -561,6 +561,8 @@ void KernelPrinter::printAny(device::AnyOp op) {
     return;
   std::string text = vote(value(op.getCondition()).text, op.getCondition().getType());
   std::string name = declareFragment(op.getResult(), "any");
+  if (getNameInProgram(op.getResult()) == "rescale_sums")
+    writeComment("Reads the sums, so that ptxas computes them before the wait below. A NaN changes no factor.");
   write("fill(" + name + ", bool(" + text + "));");
   helpers.insert("fill");
 }

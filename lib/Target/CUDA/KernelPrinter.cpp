@@ -125,6 +125,11 @@ void KernelPrinter::write(const std::string &text) {
   ++written;
 }
 
+void KernelPrinter::writeWithNote(const std::string &text, const std::string &note) {
+  std::string whole = text + " // " + note;
+  write(2 * depth + whole.size() <= 120 ? whole : text);
+}
+
 void KernelPrinter::writeVariable(const std::string &declaration) {
   hasVariables |= recording && depth == recording->depth;
   write(declaration + ";");

@@ -55,7 +55,9 @@ bool KernelPrinter::printTile(Operation *op) {
       })
       .Case<device::ArriveOp>([&](auto arrive) {
         helpers.insert("arrive");
-        write("arrive(" + slot(arrive.getBarriers(), arrive.getSlot()) + ");");
+        bool isEmpty = StringRef(getNameInProgram(arrive.getBarriers())).ends_with("_empty");
+        writeWithNote("arrive(" + slot(arrive.getBarriers(), arrive.getSlot()) + ");",
+                      isEmpty ? "the producer may fill this stage again" : "the next warpgroup may start");
         return true;
       })
       .Case<device::ThreadOffsetOp>([](auto) { return true; }) // printed by the enclosing map
@@ -163,8 +165,9 @@ void KernelPrinter::initBarriers(Value hasWork) {
   helpers.insert("init_barriers");
   open("if (threadIdx.x == 0) {");
   for (const auto &[name, type] : barriers)
-    write("init_barriers(" + name + ", " + std::to_string(type.getStages()) + ", " +
-          std::to_string(type.getArrivals()) + ");");
+    writeWithNote("init_barriers(" + name + ", " + std::to_string(type.getStages()) + ", " +
+                      std::to_string(type.getArrivals()) + ");",
+                  type.getArrivals() == 1 ? "the producer arrives" : "each consumer warp arrives");
   if (launch.nextBlock) {
     write("init_barriers(" + givenBarrier + ", 1, 1);");
     write("init_barriers(" + leftBarrier + ", 1, " + std::to_string(launch.threads - 128) + ");");
@@ -191,7 +194,8 @@ void KernelPrinter::printRoles(device::SpecializeOp op) {
   writeComment(
       "Producer warpgroup: one thread copies tiles by TMA into free stages. Consumer warpgroups: 64 rows each.");
   open("if (warpgroup == " + std::to_string(op.getWarpgroups()) + ") {");
-  write("asm volatile(\"setmaxnreg.dec.sync.aligned.u32 " + std::to_string(op.getProducerRegisters()) + ";\");");
+  writeWithNote("asm volatile(\"setmaxnreg.dec.sync.aligned.u32 " + std::to_string(op.getProducerRegisters()) + ";\");",
+                "leaves its registers to the consumers");
   open("if (threadIdx.x % 128 == 0) {");
   bool hasRings = op.getProducer().walk([](device::WaitOp) { return WalkResult::interrupt(); }).wasInterrupted();
   if (hasRings) {

@@ -42,6 +42,10 @@ static std::string wordFor(Operation *op) {
             llvm::all_of(fma->getUsers(), [](Operation *user) { return isa<device::Exp2Op, math::Exp2Op>(user); });
         return isExponent ? "exponent" : "sum";
       })
+      .Case<device::ScalarOp>([](device::ScalarOp scalar) {
+        unsigned number = cast<BlockArgument>(scalar.getArray()).getArgNumber();
+        return "wide_" + scalar->getParentOfType<device::ProgramOp>().getAllNames()[number].str();
+      })
       .Case<arith::RemUIOp, arith::RemSIOp>([](auto) { return "rest"; })
       .Case<arith::DivUIOp, arith::DivSIOp, arith::FloorDivSIOp, arith::CeilDivSIOp>([](auto) { return "quotient"; })
       .Case<arith::CmpIOp, arith::CmpFOp, arith::AndIOp, arith::OrIOp, arith::XOrIOp>(
@@ -51,7 +55,8 @@ static std::string wordFor(Operation *op) {
       .Case<arith::SubIOp>([&](auto) { return isStep ? "previous" : "difference"; })
       .Case<arith::AddIOp>([&](auto) { return isStep ? "following" : "position"; })
       .Case<arith::MulIOp>([](auto) { return "offset"; })
-      .Case<arith::MulFOp>([](auto) { return "product"; })
+      .Case<arith::MulFOp>(
+          [](arith::MulFOp product) { return matchPattern(product.getRhs(), m_AnyZeroFloat()) ? "zero" : "product"; })
       .Case<arith::AddFOp>([](auto) { return "sum"; })
       .Case<arith::SubFOp>([](auto) { return "difference"; })
       .Case<arith::DivFOp>([](auto) { return "ratio"; })
@@ -91,6 +96,15 @@ static std::string indexWord(arith::AddIOp sum) {
   return "";
 }
 
+/// Returns whether a condition is x = −∞, or this and others.
+static bool comparesWithMinusInfinity(Value condition) {
+  if (auto both = condition.getDefiningOp<arith::AndIOp>())
+    return comparesWithMinusInfinity(both.getLhs()) || comparesWithMinusInfinity(both.getRhs());
+  auto compare = condition.getDefiningOp<arith::CmpFOp>();
+  return compare && compare.getPredicate() == arith::CmpFPredicate::OEQ &&
+         matchPattern(compare.getRhs(), m_NegInfFloat());
+}
+
 std::string KernelPrinter::wishForFragment(Value fragment) const {
   static const char *const kReduced[] = {"row_sum", "row_product", "row_max", "row_min", "row_all", "row_any"};
   bool onlyScales = !fragment.use_empty();
@@ -122,9 +136,10 @@ std::string KernelPrinter::wishForFragment(Value fragment) const {
   auto yield = cast<device::YieldOp>(map.getBody().front().getTerminator());
   Value made = yield.getValues()[cast<OpResult>(fragment).getResultNumber()];
   if (made.getType().isInteger(1) && getNameInProgram(made).empty())
-    return prefix + "condition";
+    return prefix + (comparesWithMinusInfinity(made) ? "is_minus_infinity" : "condition");
   std::string word = wordFor(made);
-  return getNameInProgram(made).empty() && !word.empty() ? prefix + word : word;
+  bool isPlain = word.empty() || word == "exponent_offset"; // says enough without the prefix
+  return getNameInProgram(made).empty() && !isPlain ? prefix + word : word;
 }
 
 //===----------------------------------------------------------------------===//
