@@ -35,8 +35,9 @@ typedef struct {
 } DLTensor;
 #endif
 
-/* What an entry point returns. Any other code than MOA_OK and MOA_NOT_SHOWN:
- * nothing was written. */
+/* What an entry point returns. Any other code than MOA_OK, MOA_NOT_SHOWN and
+ * MOA_LAUNCH: nothing was written. After MOA_LAUNCH, earlier launches of the
+ * call may have written. */
 #ifndef MOA_CODES
 #define MOA_CODES
 enum {

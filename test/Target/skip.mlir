@@ -24,10 +24,10 @@
 // CUDA-NEXT: const int32_t *c_any1,
 // CUDA-NEXT: if (is_skipped(c_any1)) return;
 // CUDA-NEXT: await_earlier_launches();
-// CUDA: launch_kernel(roles, latest, 2, 0, blocks.value,
+// CUDA: launch_kernel_in_order(m, roles, latest, 2, 0, blocks[2].value,
 // Without blocks it is not launched and waits for nothing: then the next launch does not overlap.
 // CUDA: } else latest = -1;
-// CUDA: launch_kernel(plain, latest, 3, 2, blocks.value,
+// CUDA: launch_kernel_in_order(m, plain, latest, 3, 2, blocks[3].value,
 // CUDA-NOT: latest = -1;
 
 // What is read without waiting shares no line of 128 bytes with what is written meanwhile, at whatever multiple of 64 the
@@ -55,10 +55,10 @@
 // RUN: moa-codegen %t.mlir --target=ptx -o %t.ptx
 // RUN: FileCheck %s --check-prefix=C --input-file=%t.c
 // C: moa_multiply(moa_number(128), moa_floor_div(moa_add(size, moa_number(191)), moa_number(128)))
-// C: moa_launch("roles",
+// C: moa_launch(moa_kernels[2],
 // C: } else {
 // C-NEXT: moa_latest = -1;
-// C: moa_launch("plain",
+// C: moa_launch(moa_kernels[3],
 // C-NOT: moa_latest = -1;
 // RUN: FileCheck %s --check-prefix=JSON --input-file=%t.json
 // JSON: "kernel": "roles",

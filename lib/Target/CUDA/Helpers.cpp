@@ -30,8 +30,8 @@ DEVICE float exp2_approximate(float x) { asm("ex2.approx.ftz.f32 %0, %0;" : "+f"
     {"reciprocal_approximate", R"(// 1/x within one unit in the last place, subnormal results 0.
 DEVICE float reciprocal_approximate(float x) { asm("rcp.approx.ftz.f32 %0, %0;" : "+f"(x)); return x; }
 )"},
-    {"reciprocal_near", R"(// 1/x within one unit in the last place.
-DEVICE float reciprocal_near(float x) { asm("rcp.approx.f32 %0, %0;" : "+f"(x)); return x; }
+    {"reciprocal_near",
+     R"(DEVICE float reciprocal_near(float x) { asm("rcp.approx.f32 %0, %0;" : "+f"(x)); return x; } // within one ulp
 )"},
     {"half_from_bits",
      R"(// The f16 whose bits are 16 times the integer nearest to 2^24 * max(x, 0).
@@ -97,7 +97,8 @@ DEVICE int64_t opaque(int64_t x) { asm volatile("" : "+l"(x)); return x; }
 DEVICE float opaque(float x) { asm volatile("" : "+f"(x)); return x; }
 )"},
     {"read_awaited",
-     R"(// Loads an element that an earlier launch has written, after the wait for that launch.
+     R"(// Loads an element that an earlier launch has written. The caller has awaited that launch; the empty asm keeps the
+// load from moving up.
 template <class T> DEVICE auto read_awaited(const T *x, int64_t i) {
   asm volatile("" : "+l"(x));
   return __ldg(x + i);
@@ -249,8 +250,7 @@ template <class T> DEVICE bool differ_ordered(T a, T b) { return a < b || a > b;
     {"both_numbers",
      R"(template <class T> DEVICE bool both_numbers(T a, T b) { return a == a && b == b; }
 )"},
-    {"floor_div", R"(// The quotient rounded down; 0 for a divisor of 0.
-template <class T> DEVICE T floor_div(T a, T b) {
+    {"floor_div", R"(template <class T> DEVICE T floor_div(T a, T b) { // rounded down; 0 for a divisor of 0
   if (b == 0 || b == -1) return b ? T(0 - uint64_t(a)) : 0;
   T q = a / b;
   return q * b != a && (a < 0) != (b < 0) ? q - 1 : q;

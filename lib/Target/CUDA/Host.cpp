@@ -120,16 +120,21 @@ private:
       os << "  if (!is_known(m, \"the workspace\", size)) return m.code;\n"
          << "  if (needed) *needed = size.value;\n";
     }
-    os << "  if (!stream) return MOA_OK;\n";
+    printConditions();
+    declareLaunches();
+    printMaps(/*ofWorkspace=*/false);
+    if (kernels.size() != 1)
+      os << "  if (!stream) return MOA_OK;\n";
     if (!workspace.empty())
-      os << "  if (!check_workspace(m, workspace, bytes, size.value)) return m.code;\n";
+      os << "  if (" << (kernels.size() == 1 ? "stream && " : "")
+         << "!check_workspace(m, workspace, bytes, size.value)) return m.code;\n";
+    printMaps(/*ofWorkspace=*/true);
+    printSharedMemory();
     if (kernels.size() > 1)
       os << "  int latest = -1; // launch of this call\n";
-    printConditions();
     if (signature.hasInputDependentTolerance()) {
       os << "  if (reads) {\n";
       printLaunches(/*forReport=*/true);
-      os << "    if (cudaPeekAtLastError() != cudaSuccess) return MOA_LAUNCH;\n";
       printBounds();
       os << "    return m.code;\n  }\n";
     }
@@ -142,8 +147,7 @@ private:
            5);
       shown += (shown.empty() ? "" : " && ") + name + ".is_empty";
     }
-    os << "  return cudaPeekAtLastError() != cudaSuccess ? MOA_LAUNCH : " << (shown.empty() ? "" : shown + " ? ")
-       << "MOA_OK" << (shown.empty() ? "" : " : MOA_NOT_SHOWN") << ";\n}\n\n";
+    os << "  return " << (shown.empty() ? "m.code" : "m.code || " + shown + " ? m.code : MOA_NOT_SHOWN") << ";\n}\n\n";
   }
 
   /// Prints the comparisons of computed error bounds with the tolerances.
@@ -169,13 +173,9 @@ private:
   }
   /// Prints the launches that compute error bounds, or all others.
   void printLaunches(bool forReport) {
-    for (const KernelText &kernel : kernels) {
-      if (kernel.launch.isReportOnly != forReport)
-        continue;
-      os << (kernels.size() > 1 ? "  {\n" : "");
-      printLaunch(kernel);
-      os << (kernels.size() > 1 ? "  }\n" : "");
-    }
+    for (const KernelText &kernel : kernels)
+      if (kernel.launch.isReportOnly == forReport)
+        printLaunch(kernel);
   }
 
   /// Binds symbols that are an extent. Returns the checks that bind other symbols.
@@ -271,12 +271,11 @@ private:
     for (const SymExpr &extent : array.extents)
       shape.push_back(extent.getConstant() ? extent.str() : "(" + expression(extent) + ").value");
     const std::string &name = names.of(array.number);
-    line("    int64_t " + name + "_shape[] = {" + llvm::join(shape, ", ") + "};", 8);
-    line("    const Array " + name + " = in_workspace(" + quote(array.name) + ", " + std::to_string(shape.size()) +
-             ", " + (array.element.isBF16() ? "4" : "2") + ", " +
-             std::to_string(array.element.getIntOrFloatBitWidth() / 8) + ", (char *)" + argument(array.number) + ", " +
-             name + "_shape);",
-         8);
+    line("  int64_t " + name + "_shape[] = {" + llvm::join(shape, ", ") + "};", 6);
+    line("  const Array " + name + " = in_workspace(" + quote(array.name) + ", " + std::to_string(shape.size()) + ", " +
+             (array.element.isBF16() ? "4" : "2") + ", " + std::to_string(array.element.getIntOrFloatBitWidth() / 8) +
+             ", (char *)" + argument(array.number) + ", " + name + "_shape);",
+         6);
   }
 
   std::string argument(unsigned number) const {
@@ -323,56 +322,107 @@ private:
     if (!calls.empty())
       line("  const bool is_needed[] = {" + llvm::join(calls, ", ") + "};", 6);
   }
-  void printLaunch(const KernelText &kernel) {
-    line("  const Checked blocks = " + expression(kernel.launch.blocks) + ";");
+  /// For example, `blocks[1]`.
+  std::string blocksOf(const KernelText &kernel) const {
+    return "blocks[" + std::to_string(&kernel - kernels.data()) + "]";
+  }
+  /// Returns the condition of a call under which it needs a launch, or an empty text.
+  std::string needOf(const KernelText &kernel) const {
     auto condition = conditions.find(conditionOf(kernel));
-    os << "  if (blocks.code || blocks.value > INT32_MAX) return MOA_OVERFLOW;\n  if (blocks.value"
-       << (condition == conditions.end() ? "" : " && " + condition->second) << ") {\n";
-    std::string described;
-    std::vector<std::string> maps;
-    for (const gpu::TensorMap &map : kernel.launch.parameters.maps)
-      described += (described.empty() ? "    CUtensorMap " : ", ") + map.name + "{}";
-    if (!described.empty())
-      line(described + ";", 8);
-    std::set<unsigned> placed;
-    for (const gpu::TensorMap &map : kernel.launch.parameters.maps)
-      if (const gpu::WorkspaceArray *array = gpu::findArray(workspace, map.array))
-        if (placed.insert(map.array).second)
-          printPlaced(*array);
-    for (const gpu::TensorMap &map : kernel.launch.parameters.maps) {
-      std::string step = map.hasSteps() ? ", " + quote(getReadable(map.step.str())) + ", " + argument(map.step) : "";
-      maps.push_back((map.hasSteps() ? "describe_steps(m, &" : "describe_tiles(m, &") + map.name + ", " +
-                     names.of(map.array) + ", " + std::to_string(map.rowAxis) + ", " + std::to_string(map.rows) + step +
-                     ")");
+    return joinConditions(kernel.launch.isReportOnly ? "reads" : "",
+                          condition == conditions.end() ? "" : condition->second);
+  }
+  /// Returns the field of a tensor map in `maps`: its parameter in the kernel, and the launch if
+  /// there are several.
+  std::string fieldOf(const KernelText &kernel, const gpu::TensorMap &map) const {
+    return map.name + (kernels.size() == 1 ? "" : "_" + std::to_string(&kernel - kernels.data()));
+  }
+  /// Prints the number of blocks of each launch, and variables for the tensor maps.
+  void declareLaunches() {
+    std::vector<std::string> grids, fields;
+    for (const KernelText &kernel : kernels) {
+      grids.push_back(argument(kernel.launch.blocks));
+      for (const gpu::TensorMap &map : kernel.launch.parameters.maps)
+        fields.push_back(fieldOf(kernel, map));
     }
-    if (!described.empty())
-      os << "    if (!(" << joinRows(maps, " && ", 10, ")) return m.code;\n");
-    if (kernel.launch.sharedBytes)
-      line("    if (cudaFuncSetAttribute(" + kernel.launch.name + ", cudaFuncAttributeMaxDynamicSharedMemorySize, " +
-           std::to_string(kernel.launch.sharedBytes) + ")) return MOA_LAUNCH;");
+    if (!grids.empty())
+      os << "  const Checked blocks[] = {" << joinRows(grids, ", ", 27, "};\n");
+    if (!fields.empty())
+      os << "  struct { CUtensorMap " << joinRows(fields, ", ", 23, "; } maps = {};\n");
+  }
+  /// Prints the tensor maps of the workspace or of the caller's arrays, for all launches, and checks
+  /// of their grids: nothing is launched if anything is refused.
+  void printMaps(bool ofWorkspace) {
+    std::set<unsigned> placed;
+    std::map<std::string, std::vector<std::string>> checks; // by condition
+    if (!ofWorkspace && !kernels.empty())
+      checks[""].push_back("check_grids(m, blocks)");
+    for (const KernelText &kernel : kernels)
+      for (const gpu::TensorMap &map : kernel.launch.parameters.maps) {
+        const gpu::WorkspaceArray *array = gpu::findArray(workspace, map.array);
+        if ((array != nullptr) != ofWorkspace)
+          continue;
+        if (array && placed.insert(map.array).second)
+          printPlaced(*array);
+        std::string step = map.hasSteps() ? ", " + quote(getReadable(map.step.str())) + ", " + argument(map.step) : "";
+        checks[needOf(kernel)].push_back((map.hasSteps() ? "describe_steps(m, &maps." : "describe_tiles(m, &maps.") +
+                                         fieldOf(kernel, map) + ", " + names.of(map.array) + ", " +
+                                         std::to_string(map.rowAxis) + ", " + std::to_string(map.rows) + step + ")");
+      }
+    if (ofWorkspace && kernels.size() == 1)
+      checks = {{"stream", checks[""]}};
+    for (auto &[need, list] : checks)
+      if (!list.empty() && need.empty())
+        returnUnless(list);
+      else if (!list.empty())
+        os << "  if (" << need << " &&\n      !(" << joinRows(list, " && ", 8, ")) return m.code;\n");
+  }
+  /// Prints the requests for shared memory of several launches: nothing is launched if one of them
+  /// is refused.
+  void printSharedMemory() {
+    for (const KernelText &kernel : kernels)
+      if (kernel.launch.sharedBytes && kernels.size() > 1)
+        line("  if (" +
+             joinConditions(needOf(kernel), "!allow_shared_memory(m, " + kernel.launch.name + ", " +
+                                                std::to_string(kernel.launch.sharedBytes) + ")") +
+             ") return m.code;");
+  }
+  static std::string joinConditions(const std::string &first, const std::string &second) {
+    return first + (first.empty() || second.empty() ? "" : " && ") + second;
+  }
+  void printLaunch(const KernelText &kernel) {
     std::vector<std::string> arguments;
     for (unsigned number : kernel.launch.parameters.arrays)
       arguments.push_back(argument(number));
     for (const gpu::TensorMap &map : kernel.launch.parameters.maps)
-      arguments.push_back(map.name);
+      arguments.push_back("maps." + fieldOf(kernel, map));
     for (unsigned number : kernel.launch.parameters.scalars)
       arguments.push_back(argument(number));
     for (const std::string &symbol : kernel.launch.parameters.symbols)
       arguments.push_back(field(symbol));
-    std::string size = std::to_string(kernel.launch.threads) + ", " + std::to_string(kernel.launch.sharedBytes);
-    std::string list = llvm::join(arguments, ", "), grid = "blocks.value";
+    std::string grid = blocksOf(kernel) + ".value";
     if (std::optional<int64_t> most = kernel.launch.getMostBlocks())
-      grid += " < " + std::to_string(*most) + " ? blocks.value : " + std::to_string(*most);
-    if (kernels.size() > 1)
-      line("    launch_kernel(" + kernel.launch.name + ", latest, " + std::to_string(kernel.launch.number) + ", " +
-               std::to_string(kernel.launch.getFirstOverlapped()) + ", " + grid + ", " + size + ", *stream" +
-               (list.empty() ? "" : ", ") + list + ");",
-           8);
-    else
-      line("    " + kernel.launch.name + "<<<unsigned(blocks.value), " + size + ", cudaStream_t(*stream)>>>(" + list +
-               ");",
-           8);
-    os << "  }" << (kernel.launch.isReliedOn ? " else latest = -1; // later launches rely on its wait" : "") << "\n";
+      grid += " < " + std::to_string(*most) + " ? " + grid + " : " + std::to_string(*most);
+    std::string last =
+        std::to_string(kernel.launch.threads) + ", " + std::to_string(kernel.launch.sharedBytes) + ", *stream";
+    for (const std::string &item : arguments)
+      last += ", " + item;
+    if (kernels.size() == 1)
+      return line("  if (stream && " + grid + ") launch_kernel(m, " + kernel.launch.name + ", " + grid + ", " + last +
+                  ");");
+    auto condition = conditions.find(conditionOf(kernel));
+    std::string need =
+        joinConditions(blocksOf(kernel) + ".value", condition == conditions.end() ? "" : condition->second);
+    std::string call = "!launch_kernel_in_order(m, " + kernel.launch.name + ", latest, " +
+                       std::to_string(kernel.launch.number) + ", " +
+                       std::to_string(kernel.launch.getFirstOverlapped()) + ", " + grid + ", " + last;
+    if (kernel.launch.isReliedOn) {
+      os << "  if (" << need << ") {\n";
+      line("    if (" + call + ")) return m.code;", 8);
+      os << "  } else latest = -1; // later launches rely on its wait\n";
+    } else {
+      line("  if (" + need + " && " + call + ")) return m.code;");
+    }
   }
   void printEntry(const char *result, const char *suffix, std::vector<std::string> more, const std::string &call,
                   const std::string &before = "") {

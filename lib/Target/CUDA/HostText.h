@@ -16,7 +16,7 @@ typedef struct {
 } DLTensor;
 #endif
 
-#ifndef MOA_CODES // return codes; an entry point writes nothing unless it returns MOA_OK or MOA_NOT_SHOWN
+#ifndef MOA_CODES // return codes; nothing is written unless it is MOA_OK, MOA_NOT_SHOWN or MOA_LAUNCH
 #define MOA_CODES
 enum { MOA_OK = 0,
   MOA_NULL_DESCRIPTOR = 1, MOA_RANK = 2, MOA_DTYPE = 3, // a descriptor or its shape, its axes, its element type
@@ -120,6 +120,12 @@ template <int N> bool check_extents(Message &m, const Extent (&expected)[N]) {
   return is_known(m, text, a) && is_known(m, text, b);
 }
 )moa"},
+    {"check_grids",
+     R"moa(template <int N> bool check_grids(Message &m, const Checked (&blocks)[N]) {
+  for (auto [n, code] : blocks) REFUSE_IF(code || n > INT32_MAX, MOA_OVERFLOW, "a grid has more than 2^31 - 1 blocks");
+  return true;
+}
+)moa"},
     {"check_workspace",
      R"moa(bool check_workspace(Message &m, const char *workspace, size_t bytes, int64_t needed) {
   REFUSE_IF(bytes < size_t(needed), MOA_WORKSPACE, "the workspace has %zu bytes, but %ld are needed", bytes, needed);
@@ -145,8 +151,7 @@ bool resolve(Message &m, Array &a, int device) {
   REFUSE_IF(span.code || next.code, MOA_OVERFLOW, "%s: the array exceeds 64 bits", a.name);
   REFUSE_IF(!t->data, MOA_NULL_DATA, "%s: data is NULL, but the array is not empty", a.name);
   const auto [type, id] = t->device;
-  const bool is_cuda = type == 2 || type == 13;
-  REJECT_IF(!is_cuda, MOA_DEVICE, "expects memory of a CUDA device (type 2), but got device type %d", type);
+  REJECT_IF(type != 2 && type != 13, MOA_DEVICE, "expects memory of a CUDA device (type 2), but got type %d", type);
   REJECT_IF(type == 2 && id != device, MOA_DEVICE, "is on device %d, but device %d is current", id, device);
   a.begin = (char *)t->data + t->byte_offset;
   a.span = span.value;
@@ -155,8 +160,7 @@ bool resolve(Message &m, Array &a, int device) {
   int64_t reach = 0;
   for (unsigned left = a.is_output ? (1u << a.rank) - 1 : 0, k = 0; left; left &= ~(1u << k)) {
     k = __builtin_ctz(left);
-    for (int j = 0; j < a.rank; ++j)
-      if (left >> j & 1 && a.s[j] < a.s[k]) k = j;
+    for (int j = 0; j < a.rank; ++j) if (left >> j & 1 && a.s[j] < a.s[k]) k = j;
     const bool meet = a.shape[k] > 1 && a.s[k] <= reach;
     REJECT_IF(meet, MOA_STRIDES, "stride %ld on axis %d makes elements of the output overlap", a.s[k], int(k));
     reach += a.s[k] * (a.shape[k] - 1);
@@ -166,8 +170,7 @@ bool resolve(Message &m, Array &a, int device) {
 template <int N> bool check_memory(Message &m, Array (&arrays)[N]) {
   int device = 0;
   REFUSE_IF(cudaGetDevice(&device) != cudaSuccess, MOA_DEVICE, "there is no CUDA device");
-  for (Array &a : arrays)
-    if (!resolve(m, a, device)) return false;
+  for (Array &a : arrays) if (!resolve(m, a, device)) return false;
   for (int i = 0; i < N * N; ++i) {
     const Array &y = arrays[i / N], &x = arrays[i % N];
     const bool meet = &x != &y && x.span && y.span && x.begin < y.begin + y.span && y.begin < x.begin + x.span;
@@ -207,12 +210,13 @@ Array in_workspace(const char *name, int rank, int code, int bytes, char *begin,
     {"describe_tiles",
      R"moa(// Encodes a tensor map of tiles: `rows` indices of one axis and 64 of the last. Empty arrays need none.
 bool describe_tiles(Message &m, CUtensorMap *map, const Array &a, int row_axis, int rows) {
-  static PFN_cuTensorMapEncodeTiled_v12000 encode = nullptr;
-  auto found = cudaDriverEntryPointSuccess;
+  static const auto encode = [] { // found once in a process
+    void *found = nullptr;
+    cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000, cudaEnableDefault);
+    return PFN_cuTensorMapEncodeTiled_v12000(found);
+  }();
   if (a.is_empty) return true;
-  const bool is_there = encode || cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", (void **)&encode, 12000,
-                                                                  cudaEnableDefault, &found) == cudaSuccess;
-  REFUSE_IF(!is_there || found != cudaDriverEntryPointSuccess, MOA_DEVICE, "the driver has no cuTensorMapEncodeTiled");
+  REFUSE_IF(!encode, MOA_DEVICE, "the driver has no cuTensorMapEncodeTiled");
   cuuint64_t extents[5], strides[5];
   cuuint32_t box[5], ones[] = {1, 1, 1, 1, 1};
   for (int k = 0, axis = a.rank - 1; axis >= 0; ++k, --axis) {
@@ -296,11 +300,28 @@ bool all_larger(std::initializer_list<Checked> pairs) {
 }
 )moa"},
     {"launch_kernel",
+     R"moa(template <class... Parameters, class... Arguments>
+void launch_kernel(Message &m, void (*kernel)(Parameters...), int64_t blocks, int threads, int bytes,
+                   void *stream, const Arguments &...arguments) {
+  cudaLaunchConfig_t config = {dim3(unsigned(blocks)), dim3(threads), size_t(bytes), cudaStream_t(stream), nullptr, 0};
+  if (cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) ||
+      cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...)) m.code = MOA_LAUNCH;
+}
+)moa"},
+    {"allow_shared_memory",
+     R"moa(template <class Kernel> bool allow_shared_memory(Message &m, Kernel kernel, int bytes) {
+  const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+  REFUSE_IF(error, MOA_LAUNCH, "CUDA refused %d bytes of shared memory: %s", bytes, cudaGetErrorString(error));
+  return true;
+}
+)moa"},
+    {"launch_kernel_in_order",
      R"moa(// Launches a kernel. It may overlap with the previous launch of the call if that has at least the number `least`, and
 // waits on the device for the results that it needs (programmatic dependent launch).
 template <class... Parameters, class... Arguments>
-void launch_kernel(void (*kernel)(Parameters...), int &latest, int number, int least, int64_t blocks, int threads,
-                   size_t shared_bytes, void *stream, const Arguments &...arguments) {
+bool launch_kernel_in_order(Message &m, void (*kernel)(Parameters...), int &latest, int number, int least,
+                            int64_t blocks, int threads, size_t shared_bytes, void *stream,
+                            const Arguments &...arguments) {
   cudaLaunchAttribute overlap = {};
   overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   overlap.val.programmaticStreamSerializationAllowed = 1;
@@ -311,8 +332,10 @@ void launch_kernel(void (*kernel)(Parameters...), int &latest, int number, int l
   config.stream = cudaStream_t(stream);
   config.attrs = &overlap;
   config.numAttrs = latest >= least;
-  cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...);
+  const cudaError_t error = cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...);
+  REFUSE_IF(error, MOA_LAUNCH, "CUDA refused launch %d: %s", number, cudaGetErrorString(error));
   latest = number;
+  return true;
 }
 )moa"},
     {"", R"moa(// Loads kernels onto a device, which is current meanwhile.

@@ -60,13 +60,13 @@ llvm::StringRef getStorageType(Type element) { return element.isInteger(1) ? "ui
 static const char *const kHostWords[] = {
     // Parameters and variables.
     "m", "n", "given", "arrays", "text", "size", "launch", "message", "stream", "bytes", "workspace", "blocks",
-    "device", "needed", "code", "latest", "reads", "is_needed",
+    "device", "needed", "code", "latest", "reads", "is_needed", "maps",
     // Types and a namespace.
     "size_t", "Array", "Message", "Checked", "Extent", "DLTensor", "std", "CUtensorMap", "cudaStream_t",
     // Functions.
     "check_workspace", "open_array", "bind_symbol", "check_extents", "check_constraint", "check_memory", "check_tiles",
-    "describe_tiles", "describe_steps", "prepare_device", "launch_kernel", "all_larger", "check_bounds", "not_shown",
-    "cudaFuncSetAttribute", "cudaSuccess", "cudaPeekAtLastError"};
+    "describe_tiles", "describe_steps", "prepare_device", "launch_kernel", "launch_kernel_in_order",
+    "allow_shared_memory", "all_larger", "check_bounds", "check_grids", "not_shown", "cudaSuccess"};
 
 /// Names in the kernels.
 static const char *const kDeviceWords[] = {

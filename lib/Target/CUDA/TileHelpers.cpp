@@ -21,15 +21,13 @@ static const std::pair<const char *, const char *> kHelpers[] = {
 }
 DEVICE void publish_barriers() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); } // to TMA
 )"},
-    {"wait", R"(// Waits until the phase of this parity is complete.
-DEVICE void wait(uint64_t *bar, int64_t parity) {
+    {"wait", R"(DEVICE void wait(uint64_t *bar, int64_t parity) { // until the phase of this parity is complete
   for (uint32_t done = 0; !done;)
     asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p;}"
                  : "=r"(done) : "r"(shared_address(bar)), "r"(uint32_t(parity)) : "memory");
 }
 )"},
-    {"arrive", R"(// Arrives once per warp.
-DEVICE void arrive(uint64_t *bar) {
+    {"arrive", R"(DEVICE void arrive(uint64_t *bar) { // once per warp
   if (threadIdx.x % 32 == 0)
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(bar)) : "memory");
 }
@@ -42,8 +40,8 @@ DEVICE void arrive_all(uint64_t *bar) {
     {"fill",
      R"(template <class T, class U, int R> DEVICE void fill(T (&x)[R], U a) { UNROLL for (int r = 0; r < R; ++r) x[r] = a; }
 )"},
-    {"copy", R"(template <class T, int R>
-DEVICE void copy(T (&to)[R], const T (&x)[R]) { UNROLL for (int r = 0; r < R; ++r) to[r] = x[r]; }
+    {"copy",
+     R"(template <class T, int R> DEVICE void copy(T (&to)[R], const T *x) { UNROLL for (int r = 0; r < R; ++r) to[r] = x[r]; }
 )"},
     {"descriptors",
      R"(// Matrix descriptors of tiles stored as [columns / 64][rows][128 bytes] with the 128-byte swizzle. By rows: the

@@ -155,6 +155,12 @@ private:
       os << "  moa_array " << names.of(*array) << ";\n";
     for (const std::string &symbol : signature.symbols)
       os << "  int64_t " << names.of(symbol) << ";\n";
+    if (!launches.empty())
+      os << "  moa_checked moa_blocks[" << launches.size() << "]; /* of every launch */\n";
+    if (unsigned count = countConditions())
+      os << "  int moa_is_needed[" << count << "]; /* a launch, by a condition on sizes */\n";
+    if (unsigned count = countMaps())
+      os << "  CUtensorMap moa_maps[" << count << "]; /* of all launches, in order */\n";
     os << "} " << structName() << ";\n\n";
   }
   /// Prints `code = CHECK; if (code) return code;`.
@@ -201,32 +207,109 @@ private:
       for (const gpu::TensorMap &map : launch.parameters.maps)
         if (!gpu::findArray(workspace, map.array) && described.insert(map.array).second)
           check("moa_check_tiles(&c->" + names.of(signature.parameters[map.array]) + ", m)");
+    for (auto [k, launch] : enumerate(launches))
+      os << wrapped("  " + blocksOf(k) + " = " + expression(launch.blocks) + ";") << "\n";
+    if (!launches.empty())
+      check("moa_check_grids(m, c->moa_blocks, " + std::to_string(launches.size()) + ")");
+    printConditions();
+    printMaps(/*ofWorkspace=*/false, [](const gpu::Launch &) { return true; });
     os << "  return MOA_OK;\n}\n\n";
+  }
+
+  static std::string blocksOf(size_t launch) { return "c->moa_blocks[" + std::to_string(launch) + "]"; }
+  size_t numberOf(const gpu::Launch &launch) const { return &launch - launches.data(); }
+  unsigned countMaps() const {
+    unsigned count = 0;
+    for (const gpu::Launch &launch : launches)
+      count += launch.parameters.maps.size();
+    return count;
+  }
+  unsigned countConditions() const {
+    std::set<std::string> texts;
+    for (const gpu::Launch &launch : launches)
+      if (!launch.condition.empty())
+        texts.insert(conditionOf(launch));
+    return texts.size();
+  }
+  /// Returns the place of the first tensor map of a launch in `moa_maps`.
+  unsigned firstMapOf(const gpu::Launch &launch) const {
+    unsigned first = 0;
+    for (size_t k = 0; k != numberOf(launch); ++k)
+      first += launches[k].parameters.maps.size();
+    return first;
+  }
+  /// Returns the condition under which a call starts a launch.
+  std::string needOf(const gpu::Launch &launch) const {
+    auto condition = conditions.find(conditionOf(launch));
+    return blocksOf(numberOf(launch)) + ".value" + (condition == conditions.end() ? "" : " && " + condition->second);
+  }
+  /// Prints the tensor maps of the workspace or of the caller's arrays, for the chosen launches:
+  /// nothing is launched if one of them is refused. `m` is a pointer to the message.
+  void printMaps(bool ofWorkspace, function_ref<bool(const gpu::Launch &)> isChosen) {
+    std::set<unsigned> placed;
+    std::string message = ofWorkspace ? "&m" : "m";
+    for (const gpu::Launch &launch : launches) {
+      unsigned number = firstMapOf(launch);
+      for (const gpu::TensorMap &map : launch.parameters.maps) {
+        unsigned place = number++;
+        const gpu::WorkspaceArray *array = gpu::findArray(workspace, map.array);
+        if ((array != nullptr) != ofWorkspace || !isChosen(launch))
+          continue;
+        if (array && placed.insert(map.array).second)
+          printPlaced(*array);
+        std::string call =
+            (map.hasSteps() ? "moa_describe_steps(" : "moa_describe_tiles(") + message + ", &c->moa_maps[" +
+            std::to_string(place) + "], &" +
+            (array ? "moa_placed_" + std::to_string(map.array) : "c->" + names.of(signature.parameters[map.array])) +
+            ", " + std::to_string(map.rowAxis) + ", " + std::to_string(map.rows) +
+            (map.hasSteps() ? ", " + expression(map.step) : "");
+        os << wrapped("  code = " + needOf(launch) + " ? " + call + ") : MOA_OK;")
+           << "\n  if (code)\n    return code;\n";
+      }
+    }
+  }
+  /// Prints what the chosen launches need before the first of them starts: maps of the workspace,
+  /// and kernels with their shared memory. Then it prints the launches.
+  void printChosen(function_ref<bool(const gpu::Launch &)> isChosen) {
+    printMaps(/*ofWorkspace=*/true, isChosen);
+    for (const gpu::Launch &launch : launches)
+      if (isChosen(launch))
+        check(needOf(launch) + " ? moa_open_kernel(&moa_kernels[" + std::to_string(numberOf(launch)) + "], " +
+              quote(launch.name) + ", " + std::to_string(launch.sharedBytes) + ") : MOA_OK");
+    for (const gpu::Launch &launch : launches)
+      if (isChosen(launch))
+        printLaunch(launch);
+    if (llvm::none_of(launches, isChosen))
+      os << "  (void)moa_latest;\n";
+  }
+  void declareKernels() {
+    os << "  int moa_latest = -1; /* launch of this call */\n";
+    if (!launches.empty())
+      os << "  CUkernel moa_kernels[" << launches.size() << "] = {NULL};\n";
   }
 
   /// Prints a variable with the address of a workspace array. Returns the name of the variable.
   std::string printPlace(const gpu::WorkspaceArray &array) {
     std::string place = "moa_place_" + std::to_string(array.number);
-    os << wrapped("    char *" + place + " = (char *)workspace + " +
-                  (array.offset.getConstant() ? expression(array.offset) + ".value"
-                                              : "moa_places[" + std::to_string(&array - workspace.data()) + "]") +
-                  ";")
-       << "\n";
+    os << wrapped("    char *" + place + " = (char *)workspace + " + offsetOf(array) + ";") << "\n";
     return place;
   }
   /// Prints a descriptor for a workspace array, like those of the caller's arrays.
-  void printPlaced(const gpu::WorkspaceArray &array, bool hasAddress) {
+  void printPlaced(const gpu::WorkspaceArray &array) {
     std::string number = std::to_string(array.number), extents;
-    std::string place = hasAddress ? "moa_place_" + number : printPlace(array);
     for (const SymExpr &extent : array.extents)
       extents += (extents.empty() ? "" : ", ") + expression(extent) + ".value";
-    os << wrapped("    int64_t moa_shape_" + number + "[] = {" + extents + "};") << "\n"
-       << "    DLTensor moa_tensor_" << number << ";\n    moa_array moa_placed_" << number << ";\n"
-       << wrapped("    moa_place(&moa_placed_" + number + ", &moa_tensor_" + number + ", " +
+    os << wrapped("  int64_t moa_shape_" + number + "[] = {" + extents + "};") << "\n"
+       << "  DLTensor moa_tensor_" << number << ";\n  moa_array moa_placed_" << number << ";\n"
+       << wrapped("  moa_place(&moa_placed_" + number + ", &moa_tensor_" + number + ", " +
                   std::to_string(array.extents.size()) + ", " + (array.element.isBF16() ? "4" : "2") + ", " +
-                  std::to_string(array.element.getIntOrFloatBitWidth() / 8) + ", " + place + ", moa_shape_" + number +
-                  ");")
+                  std::to_string(array.element.getIntOrFloatBitWidth() / 8) + ", (char *)workspace + " +
+                  offsetOf(array) + ", moa_shape_" + number + ");")
        << "\n";
+  }
+  std::string offsetOf(const gpu::WorkspaceArray &array) const {
+    return array.offset.getConstant() ? expression(array.offset) + ".value"
+                                      : "moa_places[" + std::to_string(&array - workspace.data()) + "]";
   }
 
   /// Returns the pairs x, y with x > y under which the launch is needed, or an empty text.
@@ -238,19 +321,14 @@ private:
   }
   void printConditions() {
     for (const gpu::Launch &launch : launches) {
-      std::string number = "_" + std::to_string(conditions.size() + 1), pairs = conditionOf(launch);
-      if (!pairs.empty() && conditions.insert({pairs, "moa_is_needed" + number}).second)
-        os << wrapped("  const moa_checked moa_sizes" + number + "[] = {" + pairs + "};")
-           << "\n  const int moa_is_needed" << number << " = moa_all_larger(moa_sizes" << number << ", "
-           << 2 * launch.condition.size() << ");\n";
+      std::string number = std::to_string(conditions.size()), pairs = conditionOf(launch);
+      if (!pairs.empty() && conditions.insert({pairs, "c->moa_is_needed[" + number + "]"}).second)
+        os << wrapped("  const moa_checked moa_sizes_" + number + "[] = {" + pairs + "};") << "\n  c->moa_is_needed["
+           << number << "] = moa_all_larger(moa_sizes_" << number << ", " << 2 * launch.condition.size() << ");\n";
     }
   }
   void printLaunch(const gpu::Launch &launch) {
-    os << wrapped("  grid = " + expression(launch.blocks) + ";") << "\n";
-    check("moa_check_blocks(grid)");
-    auto condition = conditions.find(conditionOf(launch));
-    os << "  if (grid.value" << (condition == conditions.end() ? "" : " && " + condition->second) << ") { /* "
-       << launch.name << " */\n";
+    os << "  if (" << needOf(launch) << ") { /* " << launch.name << " */\n";
     std::vector<std::string> pointers;
     for (unsigned number : launch.parameters.arrays) {
       const gpu::WorkspaceArray *array = gpu::findArray(workspace, number);
@@ -260,23 +338,8 @@ private:
       }
       pointers.push_back("&" + printPlace(*array));
     }
-    std::set<unsigned> placed;
-    for (const gpu::TensorMap &map : launch.parameters.maps)
-      if (const gpu::WorkspaceArray *array = gpu::findArray(workspace, map.array))
-        if (placed.insert(map.array).second)
-          printPlaced(*array, is_contained(launch.parameters.arrays, map.array));
-    for (auto [k, map] : enumerate(launch.parameters.maps)) {
-      std::string name = "moa_map_" + std::to_string(k);
-      std::string call = (map.hasSteps() ? "moa_describe_steps(&" : "moa_describe_tiles(&") + name + ", &" +
-                         (gpu::findArray(workspace, map.array) ? "moa_placed_" + std::to_string(map.array)
-                                                               : "c->" + names.of(signature.parameters[map.array])) +
-                         ", " + std::to_string(map.rowAxis) + ", " + std::to_string(map.rows) +
-                         (map.hasSteps() ? ", " + expression(map.step) : "");
-      os << "    CUtensorMap " << name << ";\n"
-         << (map.hasSteps() ? wrapped("    code = " + call + ");") : "    code = " + call + ");")
-         << "\n    if (code)\n      return code;\n";
-      pointers.push_back("&" + name);
-    }
+    for (size_t k = 0; k != launch.parameters.maps.size(); ++k)
+      pointers.push_back("&c->moa_maps[" + std::to_string(firstMapOf(launch) + k) + "]");
     for (unsigned number : launch.parameters.scalars) {
       const Parameter &scalar = signature.parameters[number];
       std::string name = names.of(scalar);
@@ -300,13 +363,15 @@ private:
       os << (k ? " " : "") << pointer << (k + 1 == pointers.size() ? "" : ",");
       width += pointer.size() + 2;
     }
-    std::string blocks = "grid.value";
+    std::string blocks = blocksOf(numberOf(launch)) + ".value";
     if (std::optional<int64_t> most = launch.getMostBlocks())
-      blocks += " < " + std::to_string(*most) + " ? grid.value : " + std::to_string(*most);
-    os << (pointers.empty() ? "NULL};\n" : "};\n") << "    code = moa_launch(" << quote(launch.name)
-       << ", &moa_latest, " << launch.number << ", " << launch.getFirstOverlapped() << ", " << blocks << ", "
-       << launch.threads << ", " << launch.sharedBytes
-       << ", moa_parameters, stream);\n    if (code)\n      return code;\n  }";
+      blocks += " < " + std::to_string(*most) + " ? " + blocks + " : " + std::to_string(*most);
+    os << (pointers.empty() ? "NULL};\n" : "};\n")
+       << wrapped("    code = moa_launch(moa_kernels[" + std::to_string(numberOf(launch)) + "], &moa_latest, " +
+                  std::to_string(launch.number) + ", " + std::to_string(launch.getFirstOverlapped()) + ", " + blocks +
+                  ", " + std::to_string(launch.threads) + ", " + std::to_string(launch.sharedBytes) +
+                  ", moa_parameters, stream);")
+       << "\n    if (code)\n      return code;\n  }";
     os << (launch.isReliedOn ? " else {\n    moa_latest = -1; /* others count on its wait */\n  }\n" : "\n");
   }
   void begin(const char *result, const std::string &suffix, std::vector<std::string> more, const char *message) {
@@ -350,8 +415,8 @@ private:
     if (hasRuntimeOffsets)
       printLayout();
     begin("int32_t", "", {"void *workspace", "size_t bytes", "void *stream"}, "{NULL, 0}");
-    os << "  moa_checked grid;\n  int32_t code = MOA_OK;\n  int moa_latest = -1; /* launch of this "
-          "call */\n";
+    os << "  int32_t code = MOA_OK;\n";
+    declareKernels();
     declarePlaces();
     if (workspace.empty())
       os << "  (void)workspace, (void)bytes, (void)stream; /* none is needed */\n";
@@ -359,12 +424,7 @@ private:
     check(callOfExamine());
     if (!workspace.empty())
       check("moa_check_workspace(&m, workspace, bytes, " + size() + ")");
-    printConditions();
-    for (const gpu::Launch &launch : launches)
-      if (!launch.isReportOnly)
-        printLaunch(launch);
-    if (llvm::all_of(launches, [](const gpu::Launch &launch) { return launch.isReportOnly; }))
-      os << "  (void)grid, (void)moa_latest;\n";
+    printChosen([](const gpu::Launch &launch) { return !launch.isReportOnly; });
     std::string shown;
     for (const ShownLater *never : signature.getNeverShown()) {
       const Parameter &result = signature.parameters[never->parameter];
@@ -377,18 +437,14 @@ private:
   void printShown() {
     begin("int32_t", "_shown", {"void *workspace", "size_t bytes", "void *stream", "char *message", "size_t n"},
           "{message, message ? n : 0}");
-    os << "  moa_checked grid;\n  int32_t code = MOA_OK, moa_found = MOA_OK;\n  int moa_latest = "
-          "-1; /* launch of this call */\n";
+    os << "  int32_t code = MOA_OK, moa_found = MOA_OK;\n";
+    declareKernels();
     declarePlaces();
     ignoreScalars();
     os << "  if (message && n)\n    message[0] = 0;\n";
     check(callOfExamine());
     check("moa_check_workspace(&m, workspace, bytes, " + size() + ")");
-    for (const gpu::Launch &launch : launches)
-      if (launch.isReportOnly)
-        printLaunch(launch);
-    if (llvm::none_of(launches, [](const gpu::Launch &launch) { return launch.isReportOnly; }))
-      os << "  (void)grid, (void)moa_latest;\n";
+    printChosen([](const gpu::Launch &launch) { return launch.isReportOnly; });
     for (const ShownLater &shown : signature.shownLater) {
       std::string result =
           "&c->" + names.of(signature.parameters[shown.parameter]) + ", " + quote(shown.within.str()) + ", ";

@@ -147,8 +147,11 @@ MOA_SHARED int32_t moa_check_constraint(moa_message *m, const char *text, moa_ch
                     (long long)lhs.value, (long long)rhs.value);
 }
 
-MOA_SHARED int32_t moa_check_blocks(moa_checked blocks) {
-  return blocks.code || blocks.value > INT32_MAX ? MOA_OVERFLOW : MOA_OK;
+MOA_SHARED int32_t moa_check_grids(moa_message *m, const moa_checked *blocks, int count) {
+  for (int k = 0; k < count; ++k)
+    if (blocks[k].code || blocks[k].value > INT32_MAX)
+      return moa_refuse(m, MOA_OVERFLOW, "a grid has more than 2^31 - 1 blocks");
+  return MOA_OK;
 }
 
 MOA_SHARED int32_t moa_check_workspace(moa_message *m, const void *workspace, size_t bytes, moa_checked needed) {
@@ -190,7 +193,7 @@ MOA_SHARED int32_t moa_resolve(moa_array *a, moa_message *m, int device) {
   if (!t->data)
     return moa_refuse(m, MOA_NULL_DATA, "%s: data is NULL, but the array is not empty", a->name);
   if (t->device.device_type != 2 && t->device.device_type != 13)
-    return moa_refuse(m, MOA_DEVICE, "%s: expects memory of a CUDA device (type 2), but got device type %d",
+    return moa_refuse(m, MOA_DEVICE, "%s: expects memory of a CUDA device (type 2), but got type %d",
                       a->name, (int)t->device.device_type);
   if (t->device.device_type == 2 && t->device.device_id != device)
     return moa_refuse(m, MOA_DEVICE, "%s: is on device %d, but device %d is current", a->name,
@@ -303,7 +306,7 @@ MOA_SHARED void moa_place(moa_array *a, DLTensor *tensor, int rank, int code, in
 }
 
 /* Encodes a tensor map of tiles: `rows` indices of one axis and 128 bytes of the last. */
-MOA_SHARED int32_t moa_describe_tiles(CUtensorMap *map, const moa_array *a, int row_axis, int rows) {
+MOA_SHARED int32_t moa_describe_tiles(moa_message *m, CUtensorMap *map, const moa_array *a, int row_axis, int rows) {
   memset(map, 0, sizeof *map);
   if (moa_is_empty(a))
     return MOA_OK; /* no tile is copied */
@@ -325,18 +328,19 @@ MOA_SHARED int32_t moa_describe_tiles(CUtensorMap *map, const moa_array *a, int 
       cuTensorMapEncodeTiled(map, type, (cuuint32_t)rank, a->begin, extents, strides, box, ones,
                              CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
                              CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  return made == CUDA_SUCCESS ? MOA_OK : MOA_LAUNCH;
+  return made == CUDA_SUCCESS ? MOA_OK : moa_refuse(m, MOA_LAUNCH, "%s: no tiles of this array", a->name);
 }
 )moa";
 
 /// Follows if some tiles have row steps.
 inline const char *const kDescribeSteps = R"moa(
 /* The same for every `step`-th index of that axis, from the first on. */
-MOA_SHARED int32_t moa_describe_steps(CUtensorMap *map, const moa_array *a, int row_axis, int rows, moa_checked step) {
+MOA_SHARED int32_t moa_describe_steps(moa_message *m, CUtensorMap *map, const moa_array *a, int row_axis, int rows,
+                                      moa_checked step) {
   if (step.code)
     return step.code;
   if (step.value < 1)
-    return moa_describe_tiles(map, a, row_axis, rows);
+    return moa_describe_tiles(m, map, a, row_axis, rows);
   int64_t shape[5];
   DLTensor tensor = *a->tensor;
   moa_array every = *a;
@@ -347,7 +351,7 @@ MOA_SHARED int32_t moa_describe_steps(CUtensorMap *map, const moa_array *a, int 
   tensor.shape = shape;
   every.tensor = &tensor;
   every.s[row_axis] = shape[row_axis] > 1 ? a->s[row_axis] * step.value : 0;
-  return moa_describe_tiles(map, &every, row_axis, rows);
+  return moa_describe_tiles(m, map, &every, row_axis, rows);
 }
 )moa";
 
@@ -468,12 +472,8 @@ MOA_SHARED int32_t moa_open_kernel(CUkernel *kernel, const char *name, int share
 
 /* Launches a kernel. It may overlap with the previous launch of the call if that has at least the number `least`, and
    waits on the device for the results that it needs (programmatic dependent launch). */
-MOA_SHARED int32_t moa_launch(const char *name, int *latest, int number, int least, int64_t blocks, int threads,
+MOA_SHARED int32_t moa_launch(CUkernel kernel, int *latest, int number, int least, int64_t blocks, int threads,
                               int shared_bytes, void **parameters, void *stream) {
-  CUkernel kernel;
-  const int32_t code = moa_open_kernel(&kernel, name, shared_bytes);
-  if (code)
-    return code;
   CUlaunchAttribute overlap;
   memset(&overlap, 0, sizeof overlap);
   overlap.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;

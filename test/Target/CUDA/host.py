@@ -85,7 +85,7 @@ CASES = [
     (q(strides=[65536, 8192, 128, -1]), 6, "Q: stride -1 on axis 3 is negative"),
     (q(data=None), 9, "Q: data is NULL, but the array is not empty"),
     (q(device=(1, 0)), 8,
-     "Q: expects memory of a CUDA device (type 2), but got device type 1"),
+     "Q: expects memory of a CUDA device (type 2), but got type 1"),
     (q(device=(2, 3)), 8, "Q: is on device 3, but device 0 is current"),
     (q(device=(13, 3)), 0, ""),
     (q(data=0x10001), 7, "Q: address 0x10001 is not a multiple of the element size 2"),
@@ -133,9 +133,21 @@ def check(path):
 
 # Copies from the memory of the host in place of the device's.
 CUDA = """#include <string.h>
-int copies, refuses, launches;
-int cudaLaunchKernelExC(const void *config, const void *kernel, void **arguments) { ++launches; return 0; }
-int cudaPeekAtLastError(void) { return 0; }
+int copies, refuses, launches, failing_launch = -1, maps, refused_map = -1, attributes, refused_attribute = -1;
+int cudaLaunchKernelExC(const void *config, const void *kernel, void **arguments) {
+  return launches++ == failing_launch ? 700 : 0;
+}
+int cudaPeekAtLastError(void) { return 700; } // an error of another call, which is not this one's
+int cudaFuncSetAttribute(const void *kernel, int attribute, int value) { return attributes++ == refused_attribute; }
+static int encode(void *map, int type, unsigned rank, void *base, const void *extents, const void *strides,
+                  const void *box, const void *steps, int a, int b, int c, int d) {
+  return maps++ == refused_map;
+}
+int cudaGetDriverEntryPointByVersion(const char *name, void **found, unsigned version, unsigned long long flags,
+                                     int *result) {
+  *found = strcmp(name, "cuTensorMapEncodeTiled") ? 0 : (void *)encode;
+  return result ? *result = 0 : 0;
+}
 int cudaGetDevice(int *device) { *device = 0; return 0; }
 int cudaMemcpyAsync(void *to, const void *from, size_t n, int kind, void *stream) { (void)kind, (void)stream; @COPY@ }
 int cudaStreamSynchronize(void *stream) { (void)stream; return 0; }
@@ -158,7 +170,66 @@ def run(*words, device):
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
 
 
+def refuse(path):
+    """In a process of its own: what is refused of any launch, before the first one."""
+    library = C.CDLL(path)
+    stubs = C.CDLL(None)
+
+    def number(name):
+        return C.c_int.in_dll(stubs, name)
+
+    B, H, N = 2, 4, 64
+    wide = {name: [B, H, N, 128] for name in ("Q", "K", "V", "O", "dO", "dQ", "dK", "dV")}
+    arrays = {name: tensor(shape, data=0x1000000 * (1 + k)) for k, (name, shape) in enumerate(wide.items())}
+    arrays["lse"] = tensor([B, H, N], 2, 32, data=0x9000000)
+
+    def call(suffix, *last, **changes):
+        given = {**arrays, **changes}
+        before = [C.byref(given[name]) for name in ("Q", "K", "V", "O", "dO", "lse")]
+        after = [C.byref(given[name]) for name in ("dQ", "dK", "dV")]
+        number("launches").value = number("maps").value = number("attributes").value = 0
+        text = C.create_string_buffer(b"?" * 200)
+        last = (text, C.c_size_t(200)) if suffix else (C.c_void_p(0x20000000), C.c_size_t(1 << 30), None)
+        code = getattr(library, "backward" + suffix)(*before, C.c_float(1), *after, *last)
+        return code, text.value.decode() if suffix else number("launches").value
+
+    assert call("") == (0, 3), call("")
+    maps, attributes = number("maps").value, number("attributes").value
+    assert maps == 10 and attributes == 2, (maps, attributes)
+    for k in range(maps):
+        number("refused_map").value = k
+        assert call("") == (14, 0), (k, call(""))
+        code, message = call("_check")
+        assert code == 14 and message.endswith(": no tiles of this array"), (k, code, message)
+    number("refused_map").value = -1
+    for k in range(attributes):
+        number("refused_attribute").value = k
+        assert call("") == (14, 0), (k, call(""))
+    number("refused_attribute").value = -1
+    # The grid of the last launch alone is too large: 2^16 tiles of keys for 2^15 heads.
+    many = {name: tensor([1, 1 << 15, 16, 128], data=(1 << 40) + (k << 30)) for k, name in enumerate(("Q", "O", "dO", "dQ"))}
+    many |= {name: tensor([1, 1 << 15, 1 << 23, 128], data=1 << 48 + k) for k, name in enumerate(("K", "V", "dK", "dV"))}
+    many["lse"] = tensor([1, 1 << 15, 16], 2, 32, data=1 << 41)
+    assert call("", **many) == (12, 0), call("", **many)
+    assert call("_check", **many) == (12, "a grid has more than 2^31 - 1 blocks"), call("_check", **many)
+    for k in range(3):
+        number("failing_launch").value = k
+        assert call("") == (14, k + 1), (k, call(""))
+    print("refused")
+
+
 class Host(unittest.TestCase):
+
+    def test_nothing_is_launched(self):
+        """If anything is refused, nothing has been written: all checks come before the first launch."""
+        with tempfile.TemporaryDirectory(prefix="moa-test-") as directory:
+            base = os.path.join(directory, "backward")
+            made = mt.tool("moa-codegen", mt.example("backward"), "--set", "T=bf16", "--target=cuda", "-o", base + ".cu")
+            self.assertEqual(made.returncode, 0, made.stderr)
+            built = build(base)
+            self.assertEqual(built.returncode, 0, built.stdout)
+            done = run("--refuse", base + ".so", device=base + "-device.so")
+            self.assertEqual((done.returncode, done.stdout), (0, "refused\n"), done.stdout)
 
     def test_shown(self):
         """What stands in the workspace is compared with tolerances."""
@@ -189,6 +260,8 @@ class Host(unittest.TestCase):
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--check"]:
         check(sys.argv[2])
+    elif sys.argv[1:2] == ["--refuse"]:
+        refuse(sys.argv[2])
     elif sys.argv[1:2] == ["--shown"]:
         with open(sys.argv[3], encoding="utf-8") as file:
             shown_cases.check(unittest.TestCase(), sys.argv[2], json.load(file)["programs"][0], C.CDLL(None))

@@ -18,7 +18,7 @@ FLAGS = ["-gencode", "arch=compute_90a,code=sm_90a", "-Werror", "all-warnings",
          "-Xptxas", "-v", "-cubin"]
 SERIALISED = re.compile(r"C751\d|wgmma\S* .*serializ", re.IGNORECASE)
 # The launch has the bytes of shared memory between the threads and the stream.
-LAUNCH = re.compile(r"<<<[^;]*?, (\d+), cudaStream_t")
+LAUNCH = re.compile(r"launch_kernel\w*\([^;]*?, (\d+), \*stream")
 
 
 def code(base, example, settings, schedule):

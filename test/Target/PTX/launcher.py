@@ -23,7 +23,7 @@ DRIVER = r"""
 #include <cuda.h>
 #include <stdio.h>
 #include <string.h>
-int sizes[64], count, launches, loads, fails, overlaps, copies, refuses;
+int sizes[64], count, launches, loads, fails, overlaps, copies, refuses, maps, refused_map = -1;
 unsigned grid[3], block[3], shared, attribute;
 char kernel_name[128];
 unsigned char values[64][128];
@@ -61,6 +61,8 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *m, CUtensorMapDataType type, cuuint
                                 const cuuint32_t *steps, CUtensorMapInterleave i, CUtensorMapSwizzle s,
                                 CUtensorMapL2promotion l, CUtensorMapFloatOOBfill fill) {
   struct { int type, rank; void *base; cuuint64_t extents[5], strides[4]; cuuint32_t box[5]; } seen = {0};
+  if (maps++ == refused_map)
+    return CUDA_ERROR_INVALID_VALUE;
   seen.type = type, seen.rank = rank, seen.base = base;
   for (unsigned k = 0; k < rank; ++k) {
     if (steps[k] != 1)
@@ -238,7 +240,7 @@ class Launches(unittest.TestCase):
             (change("K", code=2), DTYPE, "K: expects bf16[B, G, M, 128], but got DLPack type code 2 of 16 bits"),
             (self.values(G=4), CONSTRAINT, "requires H % G == 0, but the left side is 2 and the right side 0"),
             (change("V", data=None), NULL_DATA, "V: data is NULL, but the array is not empty"),
-            (change("V", device_type=1), DEVICE, "V: expects memory of a CUDA device (type 2), but got device type 1"),
+            (change("V", device_type=1), DEVICE, "V: expects memory of a CUDA device (type 2), but got type 1"),
             (change("V", device_id=1), DEVICE, "V: is on device 1, but device 0 is current"),
             (change("V", data=0x7000_0000_0008), ALIGNMENT, "is not a multiple of 16"),
             (strided(400 * 128 * 3, 400 * 128, -128, 1), STRIDES, "K: stride -128 on axis 2 is negative"),
@@ -286,6 +288,42 @@ class Launches(unittest.TestCase):
                 values = tensors(x=((n,), "f32"), y=((m,), "f32"), a=((), "f32"), b=((m,), "f32"))
                 self.assertEqual(kernel.launch(values), OK)
                 self.assertEqual((kernel.number("launches").value, kernel.number("overlaps").value), (launched, overlap))
+
+    def test_nothing_is_launched(self):
+        """A tensor map or a grid of a later launch is refused before the first launch."""
+        with tempfile.TemporaryDirectory(prefix="moa-test-") as directory:
+            kernel = Launcher(directory, mt.example("backward"))
+            kernel.number("count").value = 0
+
+            def values(B, H, N, M):
+                keys = {name: ((B, H, M, 128), "bf16") for name in ("K", "V", "dK", "dV")}
+                rows = {name: ((B, H, N, 128), "bf16") for name in ("Q", "O", "dO", "dQ")}
+                return {**tensors(**keys, **rows, lse=((B, H, N), "f32")), "scale": 1.0}
+
+            def launched(values):
+                kernel.number("launches").value = kernel.number("maps").value = 0
+                return kernel.launch(values), kernel.number("launches").value
+
+            few = values(2, 4, 64, 64)
+            self.assertEqual(launched(few), (OK, 3))
+            maps = kernel.number("maps").value
+            self.assertGreaterEqual(maps, 10)
+            for k in range(10):
+                kernel.number("refused_map").value = k
+                kernel.number("maps").value = 0
+                code, message = kernel.check(few)
+                self.assertEqual(code, LAUNCH)
+                self.assertRegex(message, ": no tiles of this array$")
+            for k in range(maps - 10, maps):  # the query for the workspace describes them too
+                kernel.number("refused_map").value = k
+                self.assertEqual(launched(few), (LAUNCH, 0))
+            kernel.number("refused_map").value = -1
+            many = values(1, 4, 16, 64)
+            for k, name in enumerate(("K", "V", "dK", "dV", "Q", "O", "dO", "dQ", "lse")):
+                shape = (1, 1 << 15, 1 << 23 if k < 4 else 16, 128)[:len(many[name].array_shape)]
+                many[name].shape, many[name].data = mt.int64s(shape), 1 << 48 + k
+            self.assertEqual(launched(many), (OVERFLOW, 0))
+            self.assertEqual(kernel.check(many), (OVERFLOW, "a grid has more than 2^31 - 1 blocks"))
 
     def test_what_is_not_needed(self):
         """Where too little is there for fewer bits to be tried, only what says so and the kernel as written start."""
