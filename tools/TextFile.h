@@ -8,7 +8,7 @@
 
 namespace moa {
 
-/// Reads a file. The library takes an empty text for none, so an empty file is an error here, which
+/// Reads a file. The library treats an empty text as missing, so an empty file is an error here, which
 /// ends in `remedy`.
 inline llvm::Expected<std::string> readText(llvm::StringRef path, llvm::StringRef remedy) {
   auto text = llvm::MemoryBuffer::getFile(path);

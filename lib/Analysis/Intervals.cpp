@@ -479,7 +479,7 @@ llvm::Expected<std::vector<Interval>> moa::deriveIntervals(const IntervalProblem
                  llvm::none_of(pieces, [](const Piece &p) { return p.interval.full; });
   if (useless)
     return refuse("no part of the predicate bounds it by an affine expression of indices and "
-                  "sizes; elements of arrays are none");
+                  "sizes; elements of arrays are not affine");
   return inOrder(problem, std::move(pieces));
 }
 

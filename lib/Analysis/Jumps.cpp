@@ -200,7 +200,7 @@ SmallVector<onf::StoreOp> findStores(Operation *op) {
       stores.push_back(store);
     for (Value made : getMade(reached[next]))
       reached.insert(made.getUsers().begin(), made.getUsers().end());
-    // The value computed in the repair region updates the state.
+    // The value computed in the `repair` region updates the state.
     if (auto acc = dyn_cast<onf::AccOp>(reached[next]->getParentOp()))
       reached.insert(acc);
   }
@@ -244,9 +244,9 @@ private:
     return isContinuous(user);
   }
 
-  /// Follows a state that other states refer to, such as a running maximum. Their repair regions
-  /// read it before and after the update. At its singular value the repair region is skipped; this
-  /// is continuous only if the singular value is infinite.
+  /// Follows a state that other states refer to, such as a running maximum. Their rescales
+  /// (`repair` regions) read it before and after the update. At its singular value the rescale is
+  /// skipped; this is continuous only if the singular value is infinite.
   bool followReference(onf::AccOp acc, OpOperand &use) {
     add(acc.getResult());
     bool isAway = true;

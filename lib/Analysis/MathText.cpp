@@ -47,7 +47,7 @@ private:
                      Value term);
   std::string list(ValueRange values);
   std::string address(ValueRange terms, ArrayAttr coefficients, StringRef constant);
-  std::string repair(onf::AccOp op);
+  std::string rescale(onf::AccOp op);
   std::string name(Value value, StringRef hint);
   void nameIndices(Block &block, ArrayAttr hints);
   void reserve(ArrayAttr inputs) {
@@ -292,7 +292,7 @@ static std::string liftText(Attribute lift) {
   return text;
 }
 
-std::string MathPrinter::repair(onf::AccOp op) {
+std::string MathPrinter::rescale(onf::AccOp op) {
   Block &block = op.getRepair().front();
   written.clear();
   for (auto [k, ref] : llvm::enumerate(op.getRefs())) {
@@ -321,7 +321,7 @@ void MathPrinter::printAcc(onf::AccOp op, unsigned indent) {
   }
   std::string old = state;
   if (!op.getRefs().empty())
-    old += repair(op);
+    old += rescale(op);
   auto yield = cast<onf::YieldOp>(value.getTerminator());
   Value term = yield.getValues()[0];
   auto infix = [&](StringRef symbol, Strength strength) {

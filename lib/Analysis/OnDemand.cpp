@@ -31,7 +31,7 @@ bool isNonNegative(const SymExpr &expr) {
 }
 
 /// Returns true if an expression is not negative whenever the nest is launched. This also uses e −
-/// c·⌊e/c⌋ ≥ 0 and ⌊e/c⌋ ≥ 1, where the launch conditions imply the latter.
+/// c·⌊e/c⌋ ≥ 0, and ⌊e/c⌋ ≥ 1 if the launch conditions imply it.
 static bool isNonNegativeIn(ForOp nest, const SymExpr &expr) {
   if (isNonNegative(expr))
     return true;

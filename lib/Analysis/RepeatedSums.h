@@ -26,8 +26,8 @@ public:
   /// The attribute onf::kAloneAttr of the sum, if present, takes precedence.
   bool contains(onf::AccOp sum) const;
 
-  /// Stores the result of `contains` on each sum (onf::kAloneAttr), so that copies of it inherit
-  /// it.
+  /// Stores the result of `contains` on each sum (onf::kAloneAttr), so that copies of the sum
+  /// inherit the result.
   static void note(onf::KernelOp kernel);
 
 private:

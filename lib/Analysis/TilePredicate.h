@@ -1,9 +1,9 @@
 //===- TilePredicate.h - guards evaluated per tile --------------*- C++ -*-===//
 //
-// Consider a fold over j in a nest whose last index is i. Its guard p(i, j) is evaluated for a tile
-// of rows and a tile of fold indices at once, to one of three values: never true in the tile,
-// always true, or unknown. This gives block-sparse skipping of tiles. Integers are evaluated as
-// ranges (R. E. Moore, Interval Analysis, 1966), predicates in the logic of S. C. Kleene (1952).
+// Consider a fold over j in a nest whose last index is i. Its guard p(i, j) is evaluated once for a
+// tile of rows and a tile of fold indices. The value is never true in the tile, always true, or
+// unknown. This gives block-sparse skipping of tiles. Integers are evaluated as ranges (R. E.
+// Moore, Interval Analysis, 1966), predicates in the logic of S. C. Kleene (1952).
 //
 // A *term* is an expression that reads memory and depends on one side of the tile only, the rows or
 // the fold indices. Its range over a tile is a pair of numbers, computed once per tile from the
@@ -11,7 +11,8 @@
 // left side of i + w[i] ≥ j is one term, and its range is exact.
 //
 // An expression that reads memory at every pair of a row and an index, such as a boolean mask
-// array, has no such range. Its value is unknown here, and `needsPairs` returns true.
+// array, has no such range. The value of such an expression is unknown here, and `needsPairs`
+// returns true.
 //
 // Comparisons are evaluated as signs of sums Σ c·x, with all parts of one side combined; max(x, y)
 // ≤ z becomes x ≤ z and y ≤ z.

@@ -56,7 +56,7 @@ struct Compilation::Impl {
   bool checkRunsHere();
 
   Level getEntryLevel() const { return entry; }
-  /// Returns the facts shown about a kernel up to the levels reached so far.
+  /// Returns the facts of a kernel up to the levels reached so far.
   llvm::ArrayRef<Fact> getFacts(unsigned kernel) const;
   /// Returns the schedules of the lifted level, one per kernel, or null.
   const std::vector<Schedule> *getSchedules();

@@ -141,7 +141,7 @@ bool Compilation::Impl::addDecisions() {
   auto kernels = module.getOps<onf::KernelOp>();
   if (llvm::none_of(kernels, [](onf::KernelOp kernel) { return kernel->hasAttr(kDecisionsAttr); })) {
     bool isAny = llvm::any_of(kernels, [](onf::KernelOp kernel) { return bool(kernel.getWithin()); });
-    (*kernels.begin()).emitWarning("decides nothing, so that there are no decisions to give: ")
+    (*kernels.begin()).emitWarning("has no plans to decide between: ")
         << (isAny ? "no plan uses a result's tolerance; --remarks says why"
                   : "no result may have an error; say which with 'within'");
   }

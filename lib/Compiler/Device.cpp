@@ -53,7 +53,7 @@ bool Compilation::Impl::splitFolds(ModuleOp module) {
   });
 }
 
-/// For a CPU, reorders nests that run in blocks of columns.
+/// Reorders nests that run in blocks of columns on a CPU.
 bool Compilation::Impl::blockColumns(ModuleOp module) {
   return runValidated(module, [](OpPassManager &pm) {
     pm.addPass(createBlockColumnsPass());

@@ -166,8 +166,8 @@ private:
     return terms;
   }
 
-  /// Does the same over one further axis of the nest, if the bounds of the pieces depend on it.
-  /// `index` receives its index.
+  /// Counts the indices of the pieces over one further axis of the nest, if the bounds of the
+  /// pieces depend on that axis. `index` receives the index of the axis.
   std::optional<double> countPieces(onf::ForOp nest, onf::FoldOp fold, BlockArgument &index) {
     SetVector<Operation *> slice;
     BackwardSliceOptions options;

@@ -256,7 +256,7 @@ void FoldTrace::planned(dnf::KernelOp kernel, ExprContext &exprs, FoldRules &rul
   }
   for (const Refusal &refusal : refusals) {
     text.nameIndices({});
-    text.os << "  R3 has no repair for " << text.stateName(refusal.reduce) << ", which takes another pass: ";
+    text.os << "  R3 has no rescale for " << text.stateName(refusal.reduce) << ", which takes another pass: ";
     if (refusal.blocked)
       text.printBlocked(refusal.reason, refusal.blocked);
     else

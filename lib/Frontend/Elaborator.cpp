@@ -327,8 +327,8 @@ bool Elaborator::isPointwiseCall(const Expr &expr) const {
   return !builtin || builtin->kind == Builtin::Pointwise || builtin->kind == Builtin::Mask;
 }
 
-/// Returns true if the extents of `expr` may depend on its context: point-wise operators lead to an
-/// index form without an extent, or to a definition that is not elaborated yet.
+/// Returns true if the extents of `expr` may depend on its context. Point-wise operators then lead
+/// to an index form without an extent, or to a definition that is not elaborated yet.
 bool Elaborator::needsContext(const Expr &expr) const {
   if (expr.kind == ExprKind::Name)
     return expr.ref.kind == Reference::Definition && !scope->definitions[expr.ref.index];

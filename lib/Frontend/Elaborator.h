@@ -62,7 +62,7 @@ private:
   mlir::FailureOr<std::vector<ArrayTerm>> elaborateOperands(llvm::ArrayRef<ExprPtr> args, Context context,
                                                             bool combine);
   bool needsContext(const Expr &expr) const;
-  /// Returns true if all extents follow without a context.
+  /// Returns true if all extents can be derived without a context.
   mlir::FailureOr<bool> isDetermined(const Expr &expr);
   /// Finds the shape of the first operand that has one of its own. Keeps the operand's term.
   mlir::LogicalResult findContext(const Expr &expr, Cell &shape);

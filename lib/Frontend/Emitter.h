@@ -69,8 +69,8 @@ public:
   TermOr cat(SourceLoc loc, const ArrayTerm &a, const ArrayTerm &b, unsigned axis);
   TermOr reshape(SourceLoc loc, const ArrayTerm &term, llvm::ArrayRef<SymExpr> shape);
 
-  /// Materialises a term for a reduction or an output: with every axis of its cell and all frame
-  /// axes of `frame`, and cast to the compute type if `widen`.
+  /// Materialises a term for a reduction or an output, with every axis of its cell and all frame
+  /// axes of `frame`. Casts it to the compute type if `widen`.
   TermOr materialise(SourceLoc loc, const ArrayTerm &term, llvm::ArrayRef<unsigned> frame, bool widen);
   ArrayTerm toFloat(SourceLoc loc, const ArrayTerm &term, mlir::Type type);
   /// Returns the cell shape of terms that combine point-wise: their shapes are equal or scalar.

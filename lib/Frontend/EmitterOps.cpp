@@ -162,10 +162,10 @@ TermOr OperatorEmitter::reduce(SourceLoc loc, Monoid monoid, Spelling what, cons
   return result;
 }
 
-/// Returns the type to which a computed operand of a contraction is rounded, or null for none. This
-/// is the type of the user's cast, else that of the other operand if this is an input or selects
-/// from one, else the join of the float types of the arrays read. Types of 32 bits or more round
-/// nothing.
+/// Returns the type to which a computed operand of a contraction is rounded, or null for none. The
+/// user's cast decides first, then the type of the other operand, if that is an input or selects
+/// from one. Otherwise it is the join of the float types of the arrays read. Types of 32 bits or
+/// more round nothing.
 Type OperatorEmitter::roundingType(const ArrayTerm &a, const ArrayTerm &b) const {
   MLIRContext *context = reporter.getContext();
   FloatSet set = 0;

@@ -63,8 +63,8 @@ private:
   /// The loosest operator outside parentheses in the last expression of parseBinary.
   const Token *topOperator = nullptr;
   /// The last index form whose body has an operator outside parentheses: first tokens of the form
-  /// and of its body, and the end. `hasIndex` says that an index of the form occurs from the
-  /// operator on, so that this part can only belong to the body.
+  /// and of its body, and the end. `hasIndex` is true if an index of the form occurs after the
+  /// operator, so that this part must belong to the body.
   struct {
     size_t begin = 0, body = 0, end = 0;
     const Token *operation = nullptr;

@@ -8,9 +8,10 @@
 namespace moa::frontend {
 
 /// Adds the constraint `q == q` for each quotient or remainder q of symbols that every call
-/// evaluates: the results need it for any array elements, or it is an extent of an array they
-/// depend on. As with every constraint, a call in which it divides by zero is refused, if there is
-/// something to compute. Quotients that the header or a constraint already evaluates get none.
+/// evaluates. Either the results need q for all array elements, or q is an extent of an array that
+/// the results depend on. As with every constraint, a call is refused if q divides by zero and
+/// there is something to compute. Quotients that the header or a constraint already evaluates get
+/// none.
 void requireQuotients(KernelOp kernel, llvm::SmallVectorImpl<std::string> &constraints);
 
 /// Returns the operations with an element that the results need for any elements of the input

@@ -1,8 +1,8 @@
 //===- Resolver.cpp - names, arities and the order of definitions ---------===//
 //
 // A name with one definition may be used anywhere in its body. A name that is redefined, as in `S =
-// mask(p, S)`, has versions: a use refers to the last version above it in the text, and each
-// version is computed from the one before. Values and functions have separate name spaces.
+// mask(p, S)`, has versions. A use refers to the last version above it in the text. Each version is
+// computed from the previous version. Values and functions have separate name spaces.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Frontend/Resolver.h"

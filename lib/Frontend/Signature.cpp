@@ -404,7 +404,7 @@ LogicalResult SignatureBuilder::checkBinding() {
                                             << "' as an extent, so nothing gives it a value at run time; make it a "
                                                "compile-time constant";
     if (isSizeIn(kernel, symbol.name))
-      return error << " behind the ';', as in '; " << symbol.name << " = 64'";
+      return error << " after the ';', as in '; " << symbol.name << " = 64'";
     return error << " or a scalar parameter";
   }
   return success();

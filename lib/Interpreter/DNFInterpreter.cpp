@@ -223,7 +223,7 @@ struct JoinNode final : Node {
   Node *condition, *first, *second;
 };
 
-/// The first value if it is present, otherwise the second.
+/// Yields the first value if it is present, otherwise the second.
 struct OtherwiseNode final : Node {
   OtherwiseNode(Scope *scope, Location loc, Node *first, Node *second)
       : Node(scope, loc), first(first), second(second) {

@@ -189,7 +189,7 @@ bool Agent::holdsRow(device::ReduceOp op, int32_t place, const LayoutTable &tabl
   return false;
 }
 
-/// Adds f16 columns in the order that the op defines (half2 additions): sums of neighbouring pairs
+/// Adds f16 columns in the order that the op defines (half2 additions). Sums neighbouring pairs
 /// with even and with odd number separately in f16, then both in f16, then the two neighbours in
 /// f32.
 void Agent::addPairs(device::ReduceOp op, const Lanes &cells, const LayoutTable &table, const LayoutTable &rows,
@@ -213,8 +213,8 @@ void Agent::addPairs(device::ReduceOp op, const Lanes &cells, const LayoutTable 
     define(op.getResult(), {Lanes(std::move(result)), nullptr}, op);
 }
 
-/// Reduces in the order that the op defines: a thread's columns in order, with even and odd ones
-/// separately; then across lanes, nearest first, unless the op keeps per-lane partials.
+/// Reduces in the order that the op defines. First come a thread's columns in order, even and odd
+/// ones separately. Then come the lanes, nearest first, unless the op keeps per-lane partials.
 void Agent::reduce(device::ReduceOp op) {
   if (width != kWarpgroupThreads) {
     isWarpgroup(op);

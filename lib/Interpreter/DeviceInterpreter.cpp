@@ -101,7 +101,7 @@ Expected<std::vector<Array>> ProgramRunner::run(const KernelInputs &inputs) {
 }
 
 /// Returns the number of blocks of a kernel: 0 if a host does not launch it, or if its skip flag is
-/// 0. Values read after it are then available all the same.
+/// 0. Values read after it are available nevertheless.
 Expected<int64_t> ProgramRunner::countBlocks(device::KernelOp op) {
   auto blocks = evaluate(op.getBlocks(), launch.symbols);
   if (!blocks)

@@ -136,7 +136,7 @@ void Shared::addWords(device::ClearUnseenOp op) {
 RingMemory *Shared::getRing(Value value, int64_t stage, Operation *op) {
   auto found = numbers.find(value);
   if (found == numbers.end()) {
-    launch.fail(op->getLoc(), "the ring is none of this block");
+    launch.fail(op->getLoc(), "the ring does not belong to this block");
     return nullptr;
   }
   RingMemory *ring = rings[found->second].get();

@@ -553,7 +553,7 @@ void Threads::load(memref::LoadOp op) {
   if (!places)
     return;
   const Cell *cells = array->cells.begin();
-  // Then the elements are adjacent.
+  // If it is true, the elements are adjacent.
   bool isWhole = active.isAll() && places->each.empty();
   if (isWhole && !std::memchr(&array->written[places->first], 0, width))
     return define(op.getResult(), Lanes(Cells(cells + places->first, cells + places->first + width)));

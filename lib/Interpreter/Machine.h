@@ -1,7 +1,7 @@
 //===- Machine.h - demand-driven evaluation of scalar code ------*- C++ -*-===//
 //
 // The bodies of dnf and onf become a graph with one node per SSA value. Evaluation is lazy and
-// memoised: a node is evaluated only if a present value needs it, and at most once per iteration of
+// memoised. A node is evaluated only if a present value needs it, and at most once per iteration of
 // the innermost scope (loop, reduction, let) it depends on. Every iteration of a scope has a fresh
 // number, its epoch, and a node remembers the epoch of its last value. So the untaken branch of a
 // select costs nothing and may contain an index outside its array. Loop-invariant values are

@@ -56,8 +56,8 @@ Value MagnitudeBuilder::yieldOf(dnf::ApplyOp apply) {
   return cast<dnf::YieldOp>(let.getBody().front().getTerminator()).getValue();
 }
 
-/// Returns true if a value is linear in a sum (a reduction or an addition): if it is one, or if
-/// such a value is a factor, a numerator, or a selected operand in it.
+/// Returns true if a value is linear in a sum (a reduction or an addition). It is a sum itself, or
+/// such a value is a factor, a numerator or a selected operand in it.
 bool MagnitudeBuilder::holdsSum(Value value) {
   if (auto known = sums.find(value); known != sums.end())
     return known->second;

@@ -6,8 +6,9 @@
 
 namespace moa {
 
-/// Returns the magnitudes [Def 24] of elements of one output of a dnf.kernel: the values with the
-/// absolute values of the terms of the outermost sums, and of the operands around these sums.
+/// Returns the magnitudes [Def 24] of elements of one output of a dnf.kernel. A magnitude is the
+/// value with the absolute values of the terms of the outermost sums and of the operands around
+/// them.
 llvm::Expected<std::vector<double>> interpretMagnitudes(mlir::Operation *kernel, const KernelInputs &inputs,
                                                         unsigned output, llvm::ArrayRef<std::vector<int64_t>> indices);
 

@@ -233,7 +233,7 @@ Error ONFInterpreter::buildAcc(onf::AccOp op, AccState *acc) {
     roundOperands(op, acc);
   if (op.getRepair().empty())
     return Error::success();
-  if (Error error = buildRegion(op.getRepair(), acc->repairScope, acc->oldAndNew, acc->factor))
+  if (Error error = buildRegion(op.getRepair(), acc->rescaleScope, acc->oldAndNew, acc->factor))
     return error;
   auto yield = cast<onf::YieldOp>(op.getRepair().front().getTerminator());
   for (auto [other, coefficient] : llvm::zip_equal(op.getOthers(), yield.getValues().drop_front())) {

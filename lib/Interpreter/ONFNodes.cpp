@@ -61,8 +61,8 @@ void AccState::start() {
 
 /// Rescales the state: c(d, d') ⊗ state, plus Σ cₖ·uₖ, for the old and new values of the
 /// references.
-void AccState::repair(Machine &m) {
-  m.enter(*repairScope);
+void AccState::rescale(Machine &m) {
+  m.enter(*rescaleScope);
   for (auto [k, ref] : llvm::enumerate(refs)) {
     m.set(oldAndNew[2 * k], ref->old);
     m.set(oldAndNew[2 * k + 1], ref->state[0]);
@@ -115,7 +115,7 @@ void AccState::step(Machine &m) {
   }
   if (!isSingular) {
     if (changed && touched)
-      repair(m);
+      rescale(m);
     if (needed) {
       for (int64_t i : *needed)
         add(m, state[i], {i});

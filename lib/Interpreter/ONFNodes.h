@@ -59,7 +59,7 @@ struct AccState final : Node {
   void start();
   /// Performs one step of the fold, for a present index.
   void step(Machine &m);
-  void repair(Machine &m);
+  void rescale(Machine &m);
   /// Adds the current term to the element at these indices.
   void add(Machine &m, Cell &cell, llvm::ArrayRef<int64_t> at);
 
@@ -80,7 +80,7 @@ struct AccState final : Node {
   // Rescaling (R3): the correction factor from the old and new values of the referenced states.
   std::vector<AccState *> refs;
   std::vector<double> singular;
-  Scope *repairScope = nullptr;
+  Scope *rescaleScope = nullptr;
   std::vector<Node *> oldAndNew;
   Node *factor = nullptr;
   ScalarFn combine = ScalarFn::mul; // combines the factor with the state

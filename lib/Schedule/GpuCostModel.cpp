@@ -54,9 +54,8 @@ static double issueSlots(const OperationCounts &counts, const GpuMachine &machin
          counts.loads * 4 * integer;
 }
 
-/// Returns the fraction of tiles that evaluate the guard, which is also the number of masked-out
-/// pairs per pair: a block of rows meets (rows + keys) / keys partial tiles along an edge of the
-/// domain.
+/// Returns the fraction of tiles that evaluate the guard. It is also the number of masked-out pairs
+/// per pair. A block of rows meets (rows + keys) / keys partial tiles along an edge of the domain.
 static double edgeShare(const TileFold &fold, const TileShape &shape) {
   double keys = fold.extent ? std::max<double>(*fold.extent, 1) : assumedKeys;
   return std::min(1.0, (shape.rows() + shape.keys) / keys);

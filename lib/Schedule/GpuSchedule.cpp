@@ -128,8 +128,8 @@ static llvm::Error checkBlock(const TileShape &shape, const GpuMachine &machine,
 }
 
 /// Returns the number of stages that a consumer holds at once. It is two if the consumer waits for
-/// a tile while the products of the previous tile still read theirs: with overlap, or in a product
-/// of arrays of more than one tile.
+/// a tile while the products of the previous tile still read their stage. This happens with
+/// overlap, or in a product of arrays of more than one tile.
 static int64_t heldStages(const TileFold &fold, const TileShape &shape) {
   bool isOne = fold.extent && *fold.extent <= shape.keys;
   return shape.overlap || (fold.isProduct && !isOne) ? 2 : 1;

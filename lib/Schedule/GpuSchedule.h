@@ -63,7 +63,7 @@ struct TileColumns {
   int64_t contracted() const { return bytes == 1 ? (columns + 31) / 32 * 32 : padded(); }
   int64_t paddedBytes() const { return padded() * bytes; }
   /// Returns true if the sum over one tile has an accumulator of its own, which is added to the
-  /// state: for a sum of several products, or 8-bit operands.
+  /// state. This holds for a sum of several products and for 8-bit operands.
   bool isSummedPerTile() const { return products > 1 || bytes == 1; }
 };
 

@@ -78,8 +78,9 @@ static LogicalResult verifyAxis(Operation *op, onf::AxisAttr axis, const Twine &
   return success();
 }
 
-/// Returns true for valid inner factors of rows on a GPU: 64 rows of a warpgroup, or of four warps,
-/// in the accumulator layout (C5); lanes along rows or runs of columns; threads; or none.
+/// Returns true for valid inner factors of rows on a GPU. They are 64 rows of a warpgroup, or of
+/// four warps, in the accumulator layout (C5); lanes along rows or runs of columns; threads; or
+/// none.
 static bool isGpuAxis(onf::AxisAttr axis) {
   using onf::Resource;
   SmallVector<std::pair<Resource, int64_t>> inner;
@@ -153,7 +154,7 @@ static LogicalResult verifyNest(onf::ForOp nest) {
 }
 
 /// Checks a fold. Rule R4: a range may be split if and only if the state's monoid is associative.
-/// Rescaling (repair regions) applies between parts as it does between indices.
+/// Rescaling (`repair` regions) applies between parts as it does between indices.
 static LogicalResult verifyFold(onf::FoldOp fold) {
   auto axis = fold.getLift();
   if (!axis)

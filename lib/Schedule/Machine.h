@@ -42,8 +42,8 @@ struct Machine {
 llvm::Expected<Machine> parseMachine(llvm::StringRef text);
 std::string printMachine(const Machine &machine);
 
-/// Returns the description of this processor: the one that names it, or the first whose features it
-/// has, with the cache sizes and the number of cores that the system reports.
+/// Returns the description that names this processor, or else the first whose features it has. The
+/// cache sizes and the number of cores are those that the system reports.
 Machine hostMachine();
 
 /// Loads "host", a compiled-in description by its name, or a file by its path.

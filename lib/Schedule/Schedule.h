@@ -50,8 +50,8 @@ struct PipelineSchedule {
   bool overlap = true;
   /// True if the blocks of the last rows run first.
   bool descending = false;
-  /// Outer indices traverse the rows together as long as their fold data is at most this many
-  /// bytes, so that it stays in the second-level cache; 0: one index after the other.
+  /// Outer indices traverse the rows together while their fold data is at most this many bytes, so
+  /// that it stays in the second-level cache. 0: one index after the other.
   int64_t groupBytes = 0;
   /// Conditional rescaling (`lazy`): states are rescaled only if a correction factor is outside
   /// [2^-rescaleBound, 2^rescaleBound]; 0: whenever a running maximum changes.

@@ -24,8 +24,8 @@ static uint16_t roundTo(double value, int mantissa, int bias) {
   if (exponent > bias)
     return sign | infinity;
   // Units in the last place: an integer below 2^(mantissa + 1), or equal to it if rounding carries.
-  // The carry yields the encoding of the next exponent. A float64 that is 2^(52 + n) or more and
-  // less than twice that has units of 2^n, so the sum rounds to them.
+  // The carry yields the encoding of the next exponent. A float64 in [2^(52 + n), 2^(53 + n)) has
+  // units of 2^n, so the sum rounds to them.
   double shift = llvm::bit_cast<double>(uint64_t(exponent - mantissa + 52 + 1023) << 52);
   auto units = uint32_t(llvm::bit_cast<uint64_t>(magnitude + shift) - llvm::bit_cast<uint64_t>(shift));
   uint32_t bits = units + (uint32_t(exponent + bias - 1) << mantissa);

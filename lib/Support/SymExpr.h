@@ -1,10 +1,9 @@
 //===- SymExpr.h - symbolic integer expressions -----------------*- C++ -*-===//
 //
-// Extents, strides and counts are integer expressions over the user's symbols:
-// `N`, `H/G`, `N + M`, `2*B*N*128`. A SymExpr keeps such an expression in one
-// canonical form, a polynomial with integer coefficients over atoms, where an
-// atom is a symbol, a floored quotient or a floored remainder. Two expressions
-// that are equal as polynomials compare equal and print the same text.
+// Extents, strides and counts are integer expressions over the user's symbols: `N`, `H/G`, `N + M`,
+// `2*B*N*128`. A SymExpr keeps such an expression in one canonical form: a polynomial with integer
+// coefficients over atoms. An atom is a symbol, a floored quotient or a floored remainder. Two
+// expressions that are equal as polynomials compare equal and print the same text.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_SUPPORT_SYMEXPR_H

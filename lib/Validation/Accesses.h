@@ -63,16 +63,15 @@ void collectIndices(Term term, llvm::SetVector<Term> &indices);
 /// Returns the conjuncts of a condition that mention no other index variables than these.
 Term restrictTo(TermContext &terms, Term condition, const llvm::SetVector<Term> &indices);
 
-/// Visits the operands of a selection, `and` or `or`, each where it is needed: the operand that a
-/// selection picks, and the right operand of `and` or `or` where the left one does not decide.
-/// Returns false for other operations.
+/// Visits the operands of a selection, `and` or `or`, each under the condition that it is needed. A
+/// selection needs the operand it picks. `and` and `or` need the right operand only if the left one
+/// does not decide. Returns false for other operations.
 bool visitChoice(TermContext &terms, mlir::Operation *op, Term condition,
                  llvm::function_ref<void(mlir::Value, Term)> visit, llvm::function_ref<Term(mlir::Value)> termOf);
 
 /// The worklist: values in environments (here numbers), each with the conditions under which it is
 /// needed. The last value in program order comes first. All users of a value stand after it, so all
-/// its conditions are known when its turn comes, and it is visited once for each condition that is
-/// left.
+/// its conditions are known when it is visited. It is visited once for each condition that is left.
 ///
 /// A condition is a set of conjuncts. It is dropped if another one has a subset of its conjuncts,
 /// and so covers it. Two conditions that differ only in one conjunct and its negation are merged
@@ -163,7 +162,7 @@ public:
   /// to `rows`. A read of a temporary counts as the reads of the value stored there.
   mlir::FailureOr<std::vector<Access>> of(const Write &write, const llvm::DenseMap<Term, Term> &rows);
   /// Returns the accesses of the nest of a store when arrays are computed as a whole. A state that
-  /// carries axes then computes all its elements if any is needed, whatever the condition says of
+  /// carries axes then computes all its elements if any is needed, regardless of the condition on
   /// the index read. Nests that store temporaries are not entered.
   mlir::FailureOr<std::vector<Access>> ofComputed(const Write &write, const llvm::DenseMap<Term, Term> &rows);
   /// Rewrites reads of the parts of a range (R4) to reads of the whole range. Parts whose index is

@@ -123,12 +123,12 @@ LogicalResult Validator::State::checkAxis(const Access &access, unsigned axis, A
                                           std::vector<Fact> *shown) {
   Term index = access.index[axis], extent = terms.extent(type.getShape()[axis].getValue());
   llvm::SetVector<Term> mentioned;
-  // An index of a loop over the axis needs no proof, whatever the condition.
+  // An index of a loop over the axis needs no proof under any condition.
   bool isLoop = index->is(TermKind::Index) && variables.extentOf(index) == extent;
   Term condition = isLoop ? terms.truth(true) : access.condition;
   if (!inside.insert({access.input, axis, index, condition}).second)
     return success();
-  // Skip an index already shown to be in bounds under every condition.
+  // Skip an index already proved to be in bounds under every condition.
   if (!shown && insideAlways.count({access.input, axis, index}))
     return success();
   Fact fact{Fact::Bounds,

@@ -113,7 +113,7 @@ bool Prover::isSumOfDistances(Term e, ArrayRef<Term> known) {
     if (it == parts.end())
       continue;
     Term symbol = it->first, rest = terms.difference(distance, symbol);
-    // A fact that is itself a sum without negative coefficients says nothing.
+    // A fact that is itself a sum without negative coefficients always holds, so it is skipped.
     if (mentions(rest, symbol) || isSum(rest))
       continue;
     Term more = indexOf(distance, nullptr, "d"), above = terms.difference(more, rest);

@@ -52,8 +52,8 @@ static bool hasNothingNew(Term sum, const DenseSet<Term> &known) {
                       [&](auto &part) { return !part.first->is(TermKind::Product) || known.contains(part.first); });
 }
 
-/// Applies Lemma 12 to facts: f ≥ 0 with a part x gives f·r ≥ 0, where r are the cofactors of x in
-/// a known product.
+/// Applies Lemma 12 to facts: f ≥ 0 with a part x gives f·r ≥ 0, where r is a cofactor of x in a
+/// known product.
 void Prover::Search::multiplyFacts() {
   SmallVector<Term> products;
   for (Term unknown : system.unknowns)

@@ -14,7 +14,7 @@ namespace {
 /// A longer term is less readable than the subscript it comes from.
 constexpr size_t maxLength = 100;
 
-/// The message for one index of one array that was not shown to stay inside.
+/// The message for one index of one array that was not proved to be in bounds.
 class Refusal {
 public:
   Refusal(TermContext &terms, const Prover &prover, const Variables &variables, const Access &access, unsigned axis,

@@ -30,7 +30,7 @@ static std::optional<int64_t> valueOf(const SymExpr &expr, const Sizes &sizes) {
 }
 
 namespace {
-/// The operations for one element of each output: operations are counted by their enclosing folds.
+/// Counts the operations for one element of each output, by their enclosing folds.
 class Cost {
 public:
   /// With `isWhole`, counts all elements of every temporary, as the interpreter computes them.

@@ -32,7 +32,7 @@ namespace moa {
 inline constexpr llvm::StringLiteral kRangesAttr = "moa.ranges";
 inline constexpr llvm::StringLiteral kAssumesAttr = "moa.assumes";
 
-/// One statement that was shown.
+/// One statement that was proved, or has another status below.
 struct Fact {
   enum Kind { Uses, Bounds, Addresses, Writes, Lifting, Values };
   enum Status {

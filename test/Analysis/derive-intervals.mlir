@@ -236,7 +236,7 @@ onf.kernel @mask attributes {symbols = ["B", "N", "M"], requires = [], arg_names
 ^bb0(%X: !moa.array<[N, M], i1>, %O: !moa.array<[B, N], index>):
   onf.for ["b", "i"] in ["B", "N"] {
   ^bb0(%b: index, %i: index):
-    // expected-remark @+1 {{visits every index of 'j': no part of the predicate bounds it by an affine expression of indices and sizes; elements of arrays are none}}
+    // expected-remark @+1 {{visits every index of 'j': no part of the predicate bounds it by an affine expression of indices and sizes; elements of arrays are not affine}}
     %n = onf.fold "j" in "M" : index {
     ^bb0(%j: index):
       %p = onf.load %X[%i, %j] times ["X.s0", "X.s1"] plus "0" : !moa.array<[N, M], i1> -> i1

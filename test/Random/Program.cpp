@@ -133,10 +133,10 @@ std::map<std::string, unsigned> Program::counts() const {
 
 namespace {
 
-/// Prints the definitions of one home, operands first.
+/// Prints definitions, operands first.
 class BodyPrinter {
 public:
-  BodyPrinter(const Program &program, Home home) : program(program), home(home) {}
+  explicit BodyPrinter(const Program &program) : program(program) {}
 
   void define(NodeId id, const std::string &result) {
     visit(id);
@@ -147,7 +147,7 @@ public:
       names[id] = result;
     lines += "  " + result + " = " + text + "\n";
   }
-  /// Uses of the nodes of this home by one another and as results.
+  /// Counts uses of the nodes by one another and as results.
   void count(NodeId id) {
     if (++uses[id] > 1)
       return;
@@ -193,7 +193,6 @@ public:
 
 private:
   const Program &program;
-  Home home;
   std::map<NodeId, unsigned> uses;
   std::map<NodeId, std::string> names;
   std::set<NodeId> visited;
@@ -206,7 +205,7 @@ static std::string printFunction(const Program &program, Home home) {
   std::string text = "def " + function.name + "(";
   for (auto [k, id] : llvm::enumerate(function.parameters))
     text += (k ? ", " : "") + program.nodes[id].text + " : " + printShape(program.nodes[id].shape);
-  BodyPrinter body(program, home);
+  BodyPrinter body(program);
   body.count(function.result);
   body.visit(function.result);
   return text + ") {\n" + body.lines + "  return " + body.expression(function.result, true) + "\n}\n\n";
@@ -280,7 +279,7 @@ std::string Program::print() const {
   text += llvm::join(arrays, ", ") + ")\n";
   for (const Need &need : needs())
     text += "  require " + need.value.str() + " >= " + std::to_string(need.low) + "\n";
-  BodyPrinter body(*this, 0);
+  BodyPrinter body(*this);
   for (const Output &output : outputs)
     body.count(output.node);
   for (const Output &output : outputs)

@@ -55,10 +55,10 @@
 // RUN: moa-codegen %t.mlir --target=ptx -o %t.ptx
 // RUN: FileCheck %s --check-prefix=C --input-file=%t.c
 // C: moa_multiply(moa_number(128), moa_floor_div(moa_add(size, moa_number(191)), moa_number(128)))
-// C: moa_launch(moa_kernels[2],
+// C: moa_launch(&m, moa_kernels[2],
 // C: } else {
 // C-NEXT: moa_latest = -1;
-// C: moa_launch(moa_kernels[3],
+// C: moa_launch(&m, moa_kernels[3],
 // C-NOT: moa_latest = -1;
 // RUN: FileCheck %s --check-prefix=JSON --input-file=%t.json
 // JSON: "kernel": "roles",

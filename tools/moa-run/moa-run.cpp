@@ -410,7 +410,7 @@ Error Run::run() {
   if (!calibrate.empty() && none_of(info.parameters, [](const moa::ParameterInfo &p) { return !p.decisionOf.empty(); }))
     return createStringError("--calibrate: kernel '" + info.name +
                              "' decides nothing, as no result has a tolerance (within) "
-                             "that a plan may spend; --remarks says why");
+                             "that a plan can use; --remarks says why");
   if (Error error = checkOutputNames())
     return error;
   auto words = moa::splitWords({wordList.begin(), wordList.end()}, "expects NAME=VALUE");

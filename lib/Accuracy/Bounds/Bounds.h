@@ -27,8 +27,8 @@ inline constexpr llvm::StringLiteral kNoRelativeBound =
 std::string whyNoBounds(onf::KernelOp kernel);
 
 /// Returns the L2 error, relative to the norm, that the types inside `nest` give an unmodified
-/// result: 0.43 of the unit roundoff of the result and of rounded operands, as measured for bf16,
-/// added as squares.
+/// result. Each rounding of the result and of rounded operands counts 0.43 of its unit roundoff, as
+/// measured for bf16. Squares of errors are added.
 double errorOfTypes(onf::ForOp nest, mlir::Value result);
 
 /// The bounds of a kernel, read from kBoundsAttr.

@@ -90,9 +90,9 @@ int ErrorContext::originNumber(Operation *origin) {
   return it - origins.begin();
 }
 
-std::string ErrorContext::sharedKey(Operation *origin, llvm::ArrayRef<Value> indices) {
+std::string ErrorContext::sharedKey(Operation *origin, llvm::ArrayRef<Value> places) {
   std::string key = std::to_string(originNumber(origin));
-  for (Value index : indices)
+  for (Value index : places)
     key += "," + std::to_string(indexNumber(index));
   return key;
 }

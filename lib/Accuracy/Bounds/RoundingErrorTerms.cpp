@@ -6,8 +6,9 @@
 using namespace mlir;
 using namespace moa;
 
-/// The place of a value in a block `outer` that contains it: the op in that block, or null for an
-/// argument of the block; true if the value is inside that op; the number of the value or region.
+/// The place of a value in a block `outer` that contains it. The first entry is the op in that
+/// block, or null for an argument of the block. The second is true if the value is inside that op.
+/// The third is the number of the value or region.
 using TextPlace = std::tuple<Operation *, bool, unsigned>;
 
 static TextPlace getPlace(Value value, Block *outer) {

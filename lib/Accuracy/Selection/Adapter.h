@@ -1,9 +1,9 @@
 //===- Adapter.h - mixed-precision variants of a nest -----------*- C++ -*-===//
 //
 // Mixed-precision variants (plans) of a nest. A head is an index of the axes before the rows. The
-// kernel gets a copy of the nest for each plan, and each head runs one: a plan that is within the
-// tolerance on a sample of its rows, otherwise the unmodified nest. Nests before the copies convert
-// operands, pick the sample, compute it by every plan, and decide.
+// kernel gets a copy of the nest for each plan. Each head runs a plan that is within the tolerance
+// on a sample of its rows, or else the unmodified nest. Nests before the copies convert operands,
+// pick the sample, compute it by every plan, and decide.
 //
 // `Chooser` has everything that does not depend on how a plan differs from the unmodified nest.
 // `Adapter` has plans with operands in fewer bits; `KeyClusters` (Stages/LowRank.h) has one with
@@ -106,7 +106,7 @@ struct Plan {
   bool sums = false; // also rounds weights and values of weighted sums
   /// The 16-bit types of operands of scores and of weighted sums; null: 8 bits.
   mlir::Type half, sumHalf;
-  /// Each operand is a sum of two 16-bit floats, and three products replace one.
+  /// Each operand is a sum of two 16-bit floats, so three products replace each product.
   bool isSplit = false;
 };
 
@@ -215,7 +215,7 @@ protected:
   void storeIn(Copy &copy, llvm::ArrayRef<mlir::Value> arrays);
   std::optional<onf::SplitNest> splitSample(Copy &copy, int64_t length);
   /// Returns true if a plan rounds weights to a type in which small weights lose bits or underflow,
-  /// so that their errors depend on the pivot they are relative to.
+  /// so that errors of weights depend on their pivot.
   virtual bool roundsSmallWeights(unsigned plan) { return false; }
   void findPivots();
   void addPivots(const onf::SplitNest &written);
@@ -311,7 +311,7 @@ private:
   //===--- Extremes of parts of an axis (Extremes.cpp) ----------------------===//
   /// The largest and the smallest element per column and part, [others…, part, column].
   struct Extremes {
-    /// The indices of a part: `steps` times `atOnce`; the loads of one step overlap.
+    /// A part has `steps` times `atOnce` indices; the loads of one step overlap.
     struct Part {
       int64_t count, atOnce;
       SymExpr steps;

@@ -22,7 +22,7 @@ struct ScoreFold {
   Operand row, key;
   /// The axis of the keys that j alone runs over, if there is one.
   std::optional<unsigned> keyAxis;
-  /// The score, times `factor` if that does not depend on the fold.
+  /// The score, multiplied by `factor` if the factor does not depend on the fold.
   mlir::Value value, factor;
   mutable mlir::arith::MulFOp scaled;
   /// The results of the outer fold that move with the value (Shift.h); nullopt if it has other

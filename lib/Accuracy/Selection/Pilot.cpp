@@ -21,8 +21,8 @@ static constexpr int64_t kPilotShare = 200;
 /// Multiply-adds of a head from which the pilot pays: 15,300 rows and keys of 256 columns
 /// (benchmarks/gpu/NOTES.md). It must not depend on the number of heads, so that results do not.
 static constexpr int64_t kPilotWork = 60'000'000'000;
-/// A head goes on if its error in the pilot is at most this multiple of the tolerance. With few
-/// keys fewer of them matter to a row, so the error with all keys may be smaller.
+/// A head passes the pilot if its error in the pilot is at most this multiple of the tolerance.
+/// With few keys fewer of them matter to a row, so the error with all keys may be smaller.
 static constexpr double kHopeful = 1.1;
 /// The same multiple if scores are off by more than the tolerance. Errors of weights then depend on
 /// how many keys have similar weights, which few keys do not show.

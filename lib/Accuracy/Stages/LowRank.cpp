@@ -245,9 +245,9 @@ Value KeyClusters::loadMagnitude(Code &code, IRMapping &map) {
   return code.load(rowMagnitudes, indices);
 }
 
-/// Stores the square of the radius ρ of a cluster. Keys at a random direction and distance ρ change
-/// scores of a row by |factor · row|·ρ / √D in the root mean square; ρ makes that equal to the
-/// tolerance.
+/// Stores the square of the radius ρ of a cluster. Keys at distance ρ in a random direction change
+/// scores of a row by |factor · row|·ρ / √D in the root mean square. ρ makes this change equal to
+/// the tolerance.
 void KeyClusters::addRadius() {
   double allowed = INFINITY;
   for (NestResult &result : results)
@@ -473,9 +473,9 @@ Value KeyClusters::roomForOutliers(Code &code, ValueRange head) {
   return code.sub(places, numClusters(code, head));
 }
 
-/// Lists the outliers, keys without a share in any cluster, as clusters of their own. A head goes
-/// on (`sampled`) if there is room for all of them. Part p has the keys p, p + kOutlierParts, …, so
-/// that adjacent threads read adjacent keys.
+/// Lists the outliers, keys without a share in any cluster, as clusters of their own. A head is
+/// sampled (`sampled`) if there is room for all outliers. Part p has the keys p, p + kOutlierParts,
+/// …, so that adjacent threads read adjacent keys.
 void KeyClusters::addOutliers(Value shares, const Choice &likely) {
   SymExpr parts(kOutlierParts), longest = SymExpr::floorDiv(numKeys(), parts) + SymExpr(1);
   Value outlierCounts = addArray("lost", {parts}, editor.i32());

@@ -1,7 +1,7 @@
 //===- Exponents.h - factors of scores in exponents -------------*- C++ -*-===//
 //
 // Finds the factors between a score and an exponential. Products, quotients and roots keep the
-// relative error of a score, but the relative error of an exponential is the absolute error of its
+// relative error of a score. The relative error of an exponential is the absolute error of its
 // exponent, which is the score times these factors.
 //
 //===----------------------------------------------------------------------===//
@@ -27,8 +27,9 @@ struct ExponentPath {
 /// The paths of a score; those to exponentials if there are any.
 struct ExponentPaths {
   llvm::SmallVector<ExponentPath> paths;
-  /// An operation that makes a factor depend on more than the row or the key: a product with a
-  /// value that depends on both, a sum over keys, a function of unknown slope. Null: none.
+  /// An operation that makes a factor depend on more than the row or the key: for example a product
+  /// with a value that depends on both, a sum over keys, or a function of unknown slope. Null:
+  /// none.
   mlir::Operation *unknown = nullptr;
 };
 

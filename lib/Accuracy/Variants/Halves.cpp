@@ -90,7 +90,7 @@ bool Adapter::addHalvesPlan(std::string &why) {
 static Value roundedTo(Code &code, Value x, Type element) { return code.widen(code.make<arith::TruncFOp>(element, x)); }
 
 /// Returns the power of 2 that scales a magnitude to [2^14, 2^15), and its inverse. Both are NaN if
-/// there is none, so that the plan is not taken.
+/// there is no such power, so that the plan is not taken.
 static std::pair<Value, Value> powerOf(Code &code, Value largest) {
   Value x = largest, power = code.real(1), inverse = code.real(1);
   auto step = [&](arith::CmpFPredicate predicate, double limit, int exponent) {

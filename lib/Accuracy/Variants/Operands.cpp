@@ -372,8 +372,8 @@ void Adapter::takeScales(const Adapter &whole) {
 /// picked, but their scores are small too.
 static const double kMissed = 1 - std::pow(0.05, 1.0 / 32);
 
-/// Returns true if score errors of a plan are measured: always, unless errors of operands are about
-/// those of f16 or less and only relative errors of scores matter (Exponents.h).
+/// Returns true if score errors of a plan are measured. They are not if errors of operands are at
+/// most about those of f16 and only relative errors of scores matter (Exponents.h).
 bool Adapter::asksScores(const Plan &plan) {
   auto isExponent = [&](const ScoreFold &score) { return !findExponents(score, nest).paths.empty(); };
   bool isCoarse = !plan.half || (plan.half.isBF16() && !plan.isSplit);

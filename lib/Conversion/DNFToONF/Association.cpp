@@ -443,7 +443,7 @@ Expr Derivation::buildAssociated(std::vector<NestPlan> &nests, const Association
   }
   value = normalise(value);
   exprs.inheritPlace(a.sum, value);
-  // Over an empty range the sum is 0, whatever the left operand is.
+  // Over an empty range the sum is 0 for every left operand.
   Expr any = makeAny(a.sum->extent, a.j, a.range);
   if (Expr bounds = anyOf(any))
     any = bounds;

@@ -64,7 +64,7 @@ Expr Derivation::exchangeFactor(Expr t, int64_t k, Expr body, Expr present, unsi
   Expr inside = rules.factorsOn(innerBody, k), outside = rules.factorsOn(innerBody, k, /*depend=*/false);
   Expr term = rules.rebuildProduct(body, [&](unsigned m, Expr factor) { return m == n ? inside : factor; });
   Expr value = normalise(exprs.reduce(Monoid::add, t->extent, k, term, present, TypeAttr(), exprs.boundName(t)));
-  // Drop the guard of R1 inside: over an empty range the whole is 0, whatever B is.
+  // Drop the guard of R1 inside: over an empty range the whole is 0 for every B.
   Expr any = makeAny(t->extent, k, present), zero = exprs.floatConstant(0, t->type);
   if (value->isOp("arith.select") && value->operands[0] == any && value->operands[2] == zero)
     value = value->operands[1];

@@ -115,7 +115,7 @@ bool Derivation::mayLeaveRange(Expr e, int64_t j, ArrayRef<FoldRules::Factor> fa
 }
 
 /// R1: ⊕_j σ·ξ(j) = σ·⊕_j ξ(j) for sums and a factor σ free of j. Over an empty range the left side
-/// is 0 whatever σ is, so the right side is guarded.
+/// is 0 for every σ, so the right side is guarded.
 ///
 /// The remaining sum must not leave the range of the type if the original one does not. So two
 /// kinds of factors stay:
@@ -177,8 +177,8 @@ Expr Derivation::hoistFactors(Expr e, int64_t j, Expr body, Expr present) {
   return value;
 }
 
-/// R1 inside selections whose values read results: Σ_j ξ·(p ? σ·F : 0) = σ·Σ_j ξ·(p ? F : 0), and 0
-/// if p holds nowhere, whatever σ and F would have been there.
+/// R1 inside selections whose values read results: Σ_j ξ·(p ? σ·F : 0) = σ·Σ_j ξ·(p ? F : 0). If p
+/// holds nowhere, both are 0 for all values of σ and F.
 Expr Derivation::hoist(Expr e, int64_t j, Expr body, Expr present) {
   Expr zero = exprs.floatConstant(0, e->type), picked = nullptr;
   SmallVector<FoldRules::Factor> outside;

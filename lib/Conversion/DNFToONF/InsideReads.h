@@ -7,10 +7,10 @@
 
 namespace moa {
 
-/// Proves that subscripts stay in bounds for all values of their indices, whatever the conditions
-/// of the program. Handles numbers, indices below the extent of the axis, and sums, products,
-/// quotients and extremes of indices and sizes (by the validation's prover). Elements of arrays are
-/// unknown.
+/// Proves that subscripts stay in bounds for all values of their indices, without using the
+/// conditions of the program. Handles numbers, indices below the extent of the axis, and sums,
+/// products, quotients and extremes of indices and sizes (by the validation's prover). Elements of
+/// arrays are unknown.
 class InsideReads {
 public:
   /// Returns the extent that an index is below; empty if none is known.

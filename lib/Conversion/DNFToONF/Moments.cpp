@@ -156,8 +156,9 @@ Expr FoldRules::meanWeight(const Difference &difference, Expr weight, const Stat
   return isSameProduct(terms, weights) ? count : nullptr;
 }
 
-/// Lists the refs of a rescale and their singular points: those of the weight's factor H, and 0 for
-/// a sum of weights, because there is no mean yet. Returns false if terms do not vanish there.
+/// Lists the refs of a rescale and their singular points. These are the points of the weight's
+/// factor H, and 0 for a sum of weights, because there is no mean yet. Returns false if terms do
+/// not vanish there.
 bool FoldRules::guardMoments(RescaleRule &rescale, Expr weight, ArrayRef<Expr> counts, const StateSet &states,
                              llvm::function_ref<Expr(Expr)> stateBody) {
   for (Expr state : states) {

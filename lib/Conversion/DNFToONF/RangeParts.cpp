@@ -20,10 +20,10 @@ static bool readsWith(Expr e, int64_t index) {
   return anyNode(e, [&](Expr node) { return node->kind == ExprKind::Psi && node->dependsOn(index); });
 }
 
-/// Returns the term of a sum over a part, at index `place` of the part and `whole` of the range,
-/// times its weights of the distance to the last index of the part. These weights are the same for
-/// all parts, and stored. If the contraction rounds the operand that they multiply, the weighted
-/// operand is stored too.
+/// Returns the term of a sum over a part, at index `place` of the part and `whole` of the range.
+/// The term is multiplied by its weights of the distance to the last index of the part. These
+/// weights are stored, because they are the same for all parts. If the contraction rounds the
+/// operand that they multiply, the weighted operand is stored too.
 Expr Derivation::weighedTerm(std::vector<NestPlan> &nests, const Association &a, const SharedTerm &shared,
                              const IndexExtents &rows, Expr place, Expr whole) {
   if (shared.weights.empty())

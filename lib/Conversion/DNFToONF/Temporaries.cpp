@@ -147,7 +147,7 @@ static std::optional<Excess> excessOver(ArrayRef<SymExpr> extents, Type type) {
 }
 
 /// Returns whether an array of these extents is no larger than the kernel's own arrays, up to a
-/// factor: a workspace never grows as the product of two ranges that no array has. If elements
+/// factor. So a workspace never grows as the product of two ranges that no array has. If elements
 /// would be recomputed for each index of a long range (`isPower`), the array may have one more axis
 /// than another one.
 bool Derivation::isAffordable(ArrayRef<SymExpr> extents, bool isPower) {
@@ -239,7 +239,7 @@ static bool isCascade(ExprContext &exprs, Expr sum) {
 }
 
 /// Splits a sum over j by R4 into a sum over parts of sums over the j of a part, and stores the
-/// latter.
+/// sums of the parts.
 Expr Derivation::storeParts(std::vector<NestPlan> &nests, Expr sum, const IndexExtents &indices, StringRef name,
                             Location loc) {
   int64_t part = exprs.freshIndex("part"), place = exprs.freshIndex(exprs.boundName(sum));

@@ -20,8 +20,8 @@ std::vector<RegisterPlace> getPlaces(device::LayoutAttr layout);
 bool hasNeighbours(device::LayoutAttr layout);
 
 /// Returns whether a fragment is packed. 16-bit floats are packed in pairs of neighbours. 8-bit
-/// floats, in the accumulator's layout, are packed in fours: of every 16 columns the pairs 8
-/// columns apart.
+/// floats in the accumulator's layout are packed in fours: two pairs that are 8 columns apart, of
+/// every 16 columns.
 bool isNarrow(mlir::Type fragment);
 /// Returns the number of elements per 32-bit register; 1 if the fragment is not packed.
 int64_t countPacked(mlir::Type fragment);

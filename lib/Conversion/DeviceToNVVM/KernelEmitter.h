@@ -91,7 +91,7 @@ private:
   mlir::Value loadKept(mlir::Value number);
   void awaitLeft(mlir::Value parity);
   void giveBlock();
-  /// Tells the consumers whether there is another block.
+  /// Sends the consumers a flag that is true if there is another block.
   void tellBlock(bool isMore);
   /// Initialises all barriers, in the first thread; the caller synchronises the block.
   void initBarriers();

@@ -191,8 +191,8 @@ struct Part {
 };
 
 /// A6: join(c, a where p, b where q) = select(c, a, b) where select(c, p, q), where c is present.
-/// It applies once the presence of a and b is known: they read no ψ that is still to be reduced and
-/// no absence that is still to move.
+/// It applies after all ψ that a and b read have been reduced and all absences have moved out of
+/// them.
 struct AbsentJoin final : OpRewritePattern<dnf::JoinOp> {
   AbsentJoin(MLIRContext *context, PsiContext &) : OpRewritePattern(context, 0) {}
 

@@ -336,7 +336,7 @@ Value FoldWriter::advance(AccOp acc, Value old, const Change &change) {
   return change.ok ? arith::SelectOp::create(b, code.loc, change.ok, next, state) : next;
 }
 
-/// Does the same for a long sum, with compensation: rounding errors are summed separately.
+/// Advances a long sum with compensation: rounding errors are summed separately.
 void FoldWriter::addCompensated(AccOp acc, const State &state, Values &next, ValueRange args, const Change &change) {
   auto select = [&](Value x, Value y) -> Value {
     return change.ok ? arith::SelectOp::create(b, code.loc, change.ok, x, y).getResult() : x;

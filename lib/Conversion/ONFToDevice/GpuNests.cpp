@@ -117,8 +117,8 @@ void PairCounter::count(Operation *op) {
   }
 }
 
-/// Returns whether a value is at most 0 for all operands: x − m with m the maximum of x, or of x
-/// and others, or m − x with m the minimum.
+/// Returns whether a value is at most 0 for all operands. Such values are x − m, if m is a maximum
+/// that includes x, and m − x, if m is such a minimum.
 bool isAtMostZero(Value value) {
   auto difference = value.getDefiningOp<arith::SubFOp>();
   if (!difference)
@@ -143,9 +143,9 @@ bool isAtMostOne(Value value) {
   return isa_and_nonnull<math::ExpOp, math::Exp2Op>(exp) && isAtMostZero(exp->getOperand(0));
 }
 
-/// Returns the number of fragments other than scores and weights: terms of states that no
+/// Returns the number of fragments other than scores and weights. These are terms of states that no
 /// accumulator has as weights, and operands of an extreme if the score is needed after it. Extremes
-/// of scores, and terms of the mask alone, take none.
+/// of scores and terms of the mask alone take no fragment.
 int64_t countTerms(const TilePlan &plan) {
   int64_t count = 0;
   for (const rows::Scalar &scalar : plan.folded.scalars) {

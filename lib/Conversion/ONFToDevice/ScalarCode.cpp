@@ -291,7 +291,7 @@ Value ScalarCode::fusedDifference(arith::SubFOp difference, unsigned small, floa
 }
 
 /// Emits a·times + plus. A difference is rounded before it is scaled, unless one operand is known
-/// to be small: scaled terms may be large, and so may the error of their difference.
+/// to be small. The scaled terms may be large, and so may the error of their difference.
 Value ScalarCode::scaledBy(Value argument, float times, float plus) {
   auto difference = argument.getDefiningOp<arith::SubFOp>();
   if (difference && !lookup(argument))

@@ -70,8 +70,8 @@ public:
   mlir::Value either(mlir::Value x, mlir::Value y); // null: false
   mlir::Value differs(mlir::Value x, mlir::Value y);
   /// Returns an index below 2^32 in a form that shows a compiler its range. Numbers of tiles and
-  /// blocks are such indices: a grid has fewer blocks, and TMA takes no longer axis. ptxas then
-  /// knows that the upper 32 bits are 0, so that each number takes one register.
+  /// blocks are such indices, because a grid has fewer than 2^32 blocks and an axis of TMA is no
+  /// longer. ptxas then knows that the upper 32 bits are 0, so that each number takes one register.
   mlir::Value narrow(mlir::Value number);
   /// Returns the remainder of `rest` by `radix`, with a name for readers. Replaces `rest` with the
   /// quotient.

@@ -1,9 +1,9 @@
 //===- SeparateFolds.cpp - pass onf-separate-folds ------------------------===//
 //
 // Tensor cores take a nest with one fold over a function of contractions, whose operands are
-// elements of arrays. A fold before it, such as the norm of a row, and a fold after it, such as the
-// norm of its result, cost little in comparison and move to nests of their own. So do values that
-// all rows would compute again for each key, and operands that are computed and rounded.
+// elements of arrays. Cheap folds before or after it move to nests of their own. For example, the
+// norm of a row comes before it, and the norm of its result after it. The same holds for values
+// that all rows would compute again for each key, and operands that are computed and rounded.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/ONF/Transforms/Temporaries.h"
@@ -262,7 +262,8 @@ bool Separation::joinReaders(AccOp acc, MutableArrayRef<Reader> readers) {
       users.push_back(reader.findUser());
     if (llvm::is_contained(users, nullptr) || !readers[0].readsArrays(users[0]))
       return found;
-    // The value is then computed for all elements, whatever conditions the readers have.
+    // The value is then computed for all elements, also where the conditions of the readers are
+    // false.
     bool isThere = false;
     for (auto [reader, user] : llvm::zip_equal(readers, users)) {
       if (!ReaderComparison(readers[0], reader).isSame(users[0]->getResult(0), user->getResult(0)))

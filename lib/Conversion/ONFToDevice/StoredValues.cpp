@@ -152,7 +152,7 @@ bool StoredValue::collect(Value from) {
 }
 
 bool StoredValue::find() {
-  // The value is then computed at all indices, whatever conditions it is under.
+  // The value is then computed at all indices, also where its conditions are false.
   OnDemand onDemand(nest->getParentOfType<onf::KernelOp>());
   if (onDemand.mayDivideByZero(value) || !collect(value))
     return false;

@@ -111,8 +111,8 @@ void TileKernel::contractPrologue(ScalarCode &code) {
 /// Emits the iteration of the tile at position n. Returns the states after it, and its weights. The
 /// weights of the previous tile are multiplied here; if `overlapped`, while the states of this tile
 /// are computed. Schedules without overlap multiply each tile's weights at its own end, so that
-/// scores and weights never occupy registers together or across tiles. `known` tells whether the
-/// tile is masked; without it, the tile is the first one, which may be.
+/// scores and weights never occupy registers together or across tiles. `known` is true if the tile
+/// is masked. Without `known` the tile is the first one, which may be masked.
 TileKernel::Running TileKernel::iterate(ScalarCode &code, Value n, const Running &olds, std::optional<bool> known,
                                         bool overlapped) {
   bool isFirst = !known, masked = known.value_or(true);
@@ -284,8 +284,8 @@ static bool readsBeforeFold(const TilePlan &plan) {
       .wasInterrupted();
 }
 
-/// Returns the axis of an output along which the rows run, if TMA can store its tiles: an
-/// accumulator's loop writes it axis by axis, its last axis last.
+/// Returns the axis of an output along which the rows run, if TMA can store its tiles. An
+/// accumulator's loop then writes the output axis by axis, the last axis last.
 std::optional<unsigned> TileKernel::findRowAxis(StoreOp store, Value loopIndex, unsigned accumulator) {
   Type element = store.getArray().getType().getElementType();
   unsigned rank = store.getArray().getType().getRank();
@@ -325,8 +325,8 @@ void TileKernel::bindFinals(ScalarCode &code, ValueRange in, ValueRange at) {
     code.bind(resultOf(scalar.acc), value);
 }
 
-/// Binds an element of a prologue contraction or an accumulator. The latter is also the result of a
-/// contraction joined with it.
+/// Binds an element of a prologue contraction or an accumulator. An accumulator is also the result
+/// of a contraction joined with it.
 void TileKernel::bindSum(ScalarCode &code, unsigned number, Value value) {
   code.bind(sumOf(number), value);
   for (const TileProduct &contraction : plan.prologue)

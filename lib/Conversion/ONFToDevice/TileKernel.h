@@ -12,11 +12,11 @@
 // rows of the block see in full, and with the guard evaluated per element.
 //
 // A state is kept as partials, one per lane of a row, which are reduced once after the last tile. A
-// state that others refer to is a *reference*; in softmax it is the running maximum. It also has a
-// value per row, which the other states use. (d, t) and (d', c(d, d') ⊗ t) are the same state, so
-// this value need not be up to date. Hence rescaling is conditional: only if a factor c leaves a
-// bound, and once more after the last tile, the value is updated and the states that use it are
-// rescaled.
+// state that others refer to is a *reference* or pivot; in softmax it is the running maximum. It
+// also has a value per row, which the other states use. (d, t) and (d', c(d, d') ⊗ t) are the same
+// state, so this value need not be up to date. Hence rescaling is conditional. The value is updated
+// and the states that use it are rescaled only if a factor c leaves a bound, and once more after
+// the last tile.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_CONVERSION_ONFTODEVICE_TILEKERNEL_H

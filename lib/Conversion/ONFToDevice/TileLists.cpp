@@ -39,7 +39,7 @@ static bool isOneInterval(const TilePlan &plan) {
   return !guard || !anySource(guard.getCondition(), [](Operation *op) { return isa<LoadOp, FoldOp>(op); });
 }
 
-/// Returns the guard as a tile predicate, if that tells more than the intervals of the fold.
+/// Returns the guard as a tile predicate, if it excludes more than the intervals of the fold.
 static std::optional<TilePredicate> readPredicate(const TilePlan &plan) {
   TilePredicate predicate(plan.nest, plan.fold);
   auto pieces = plan.fold.getPieces();
@@ -208,8 +208,8 @@ void TileKernel::writeRanges(ScalarCode &code, bool ofRow, Value tile) {
   }
 }
 
-/// Emits `body` where the condition holds and, if the nest's predicate is over axes of terms, where
-/// that holds too: the nest's loads may be in bounds only if it is selected.
+/// Emits `body` under the condition and, if the nest's choice is over axes of terms, under the
+/// choice too. The nest's loads may be in bounds only if the nest is selected.
 void TileKernel::whenTried(ScalarCode &code, Value condition, llvm::function_ref<void()> body) {
   bool isKnown = choice && llvm::all_of(*plan.nest.getChoiceAxes(),
                                         [&](int64_t axis) { return llvm::is_contained(rangeAxes, unsigned(axis)); });

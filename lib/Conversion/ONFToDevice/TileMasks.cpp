@@ -209,8 +209,8 @@ TileKernel::Presence TileKernel::findPresence(ScalarCode &code, Value first, Val
   return guard.rest.empty() ? presence : readPresence(code, presence, first, scores);
 }
 
-/// Returns whether clamped loads allow a condition to be evaluated where the guard does not need
-/// it, or a value of the epilogue for rows that do not exist.
+/// Returns whether clamped loads allow the evaluation of a condition that the guard does not need,
+/// or of an epilogue value for rows that do not exist.
 bool TileKernel::canClamp(Value condition) {
   Operation *op = condition.getDefiningOp();
   bool isOfTiles =
@@ -248,8 +248,8 @@ void TileKernel::bindNearest(ScalarCode &code, ValueRange at, Value first, Value
   code.bind(plan.keyIndex(), arith::AddIOp::create(b, code.loc, first, place));
 }
 
-/// Returns the number of columns whose conditions a thread evaluates at once. 0: one after the
-/// other, because loads need protection, or few registers are left after the sums and scores. The
+/// Returns the number of columns whose conditions a thread evaluates at once. Returns 0 for one
+/// column after the other, if loads need protection or sums and scores leave few registers. The
 /// bounds are those at which ptxas 13.0 does not spill.
 int64_t TileKernel::columnsAtOnce(const Presence &presence) {
   if (!llvm::all_of(presence.rest, [&](Value condition) { return canClamp(condition); }))

@@ -25,7 +25,7 @@ static StringRef wordOf(Monoid monoid) {
   return monoid == Monoid::user ? "state" : kWords[unsigned(monoid)];
 }
 
-/// Returns whether a state only tells whether its range has elements.
+/// Returns whether the value of a state only depends on whether its range has elements.
 static bool isExistence(AccOp acc) {
   auto constant = rows::getYielded(acc.getValue()).getDefiningOp<arith::ConstantOp>();
   auto truth = constant ? dyn_cast<BoolAttr>(constant.getValue()) : BoolAttr();

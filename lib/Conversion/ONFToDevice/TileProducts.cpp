@@ -137,7 +137,7 @@ bool ProductFinder::findState() {
     return refuse("it has no axes, several states or a range that is not known or long");
   AccOp acc = product.acc = accs[0];
   if (acc.getMonoid() != Monoid::add || !acc.getRefs().empty() || acc.getExtents().size() != 1)
-    return refuse("its state is no sum with one axis");
+    return refuse("its state is not a sum with one axis");
   auto columns = constantOf(cast<StringAttr>(acc.getExtents()[0]).getValue());
   if (!columns || *columns < 8 || *columns % 8 != 0 || *columns > kMostColumns)
     return refuse("the axis of its state is no multiple of 8 up to " + Twine(kMostColumns));
@@ -204,7 +204,7 @@ bool ProductFinder::placeLeft() {
   return left.isTransposed ? place(left, key, row) : place(left, row, key);
 }
 
-/// Returns whether the array ends where `index` does, on an axis with that subscript.
+/// Returns whether an axis with the subscript `index` ends at `end`, like the index itself.
 bool ProductFinder::isZeroOutside(const TileOperand &operand, const LinearIndex &index, const SymExpr &end) {
   ArrayType type = onf::LoadOp(operand.load).getArray().getType();
   for (auto [axis, subscript] : llvm::enumerate(operand.subscripts))

@@ -22,9 +22,9 @@ Value TileKernel::regular(ScalarCode &code, AccOp acc, ArrayRef<Value> refs) {
   return ok;
 }
 
-/// Returns whether a row's reference may have seen an element: it differs from its identity, if
-/// that is infinite. For example, a maximum of −∞ has seen none, and a factor from there means
-/// nothing. Null if the identity is finite.
+/// Returns whether a row's pivot may include an element: the pivot differs from its infinite
+/// identity. For example, a maximum of −∞ includes no element, and its correction factor has no
+/// meaning. Null if the identity is finite.
 Value TileKernel::hasSeen(ScalarCode &code, AccOp reference, Value value) {
   auto start = dyn_cast<FloatAttr>(getIdentity(reference.getMonoid(), value.getType()));
   return start && start.getValue().isInfinity() ? code.differs(value, code.constant(start)) : Value();
@@ -79,7 +79,7 @@ static std::optional<double> valueWhere(Value value, llvm::DenseMap<Value, doubl
 }
 
 /// Binds the references of a state's term. Returns where the term counts; null: everywhere. A
-/// maximum that is still −∞ has seen only terms x = −∞. If the term is the identity for x = −∞ and
+/// maximum that is still −∞ includes only terms x = −∞. If the term is the identity for x = −∞ and
 /// any finite reference, 0 replaces the maximum, and no term must be left out. For example, exp(x −
 /// m) becomes exp(−∞ − 0) = 0. The same holds for minima and +∞, and for terms with a bound.
 Value TileKernel::bindReferences(ScalarCode &code, AccOp acc, ArrayRef<Value> refs, ArrayRef<Value> factors) {
@@ -554,7 +554,8 @@ Value TileKernel::bindRescale(ScalarCode &code, const Rescale &rescale, ValueRan
 }
 
 /// Returns the correction factor c(d, d′) if the state has started and a reference has changed,
-/// else the identity of ⊗. The coefficients of the `others` follow, likewise or 0.
+/// else the identity of ⊗. The coefficients of the `others` follow; they are 0 if the factor is the
+/// identity.
 Values TileKernel::factor(ScalarCode &code, unsigned number, const Running &olds, const Running &news, StringRef name) {
   const Rescale &rescale = rescales[number];
   AccOp acc = rescale.acc;
@@ -637,8 +638,8 @@ Value TileKernel::mustRescale(ScalarCode &code, const Running &olds, const Runni
       Values before(in.take_front(count)), after;
       for (auto [k, ref] : llvm::enumerate(rescale.refs)) {
         Monoid monoid = AccOp(plan.folded.scalars[ref].acc).getMonoid();
-        // A row with a large reference moves in every tile, like one that has seen
-        // nothing. nvcc emits no branch for a select, but a slow one for a further `or`.
+        // A row with a large pivot moves in every tile, like a row without elements so far. nvcc
+        // emits no branch for a select, but a slow one for a further `or`.
         if (llvm::any_of(pivots, [&, ref = ref](const Pivot &pivot) { return numberOf(pivot.value) == ref; })) {
           Value none = identity(code, monoid, before[k].getType()), moves = isLarge(code, before[k], false);
           before[k] = arith::SelectOp::create(b, code.named("old_pivot"), moves, none, before[k]);
@@ -649,8 +650,7 @@ Value TileKernel::mustRescale(ScalarCode &code, const Running &olds, const Runni
       Value near = isNearOne(code, rescale.acc);
       if (!isFarFromSingular(rescale)) {
         near = code.both(near, regular(code, rescale.acc, before));
-        // A row that has seen nothing has not started: no terms may be added to its
-        // states.
+        // A row without elements so far has not started: no terms may be added to its states.
         for (auto [ref, value] : llvm::zip(rescale.refs, before))
           near = code.both(near, hasSeen(code, plan.folded.scalars[ref].acc, value));
       }
@@ -874,9 +874,10 @@ void TileKernel::rescaleWhereNeeded(ScalarCode &code, const Running &olds, Step 
   takeShifted(code, tile, pivots, ValueRange(results).drop_front(next));
 }
 
-/// Returns the vote of warps that must move or have a state that is NaN. For the latter the factor
-/// is 1, which changes nothing. A vote that needs the states keeps their sums before it. Without it
-/// ptxas moves the sums after the wait for the products, where nothing overlaps with them.
+/// Returns the vote of warps that must move or have a state that is NaN. A warp with NaN has the
+/// factor 1, which changes nothing. A vote that needs the states keeps their sums before it.
+/// Without it ptxas moves the sums after the wait for the products, where nothing overlaps with
+/// them.
 Value TileKernel::withStates(ScalarCode &code, const Step &step) {
   Values inputs{step.mustMove};
   for (auto [k, scalar] : llvm::enumerate(step.next.scalars))

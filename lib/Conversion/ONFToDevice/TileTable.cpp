@@ -102,8 +102,8 @@ Values TileKernel::joinSeen(ScalarCode &code, ValueRange x, ValueRange y) {
   });
 }
 
-/// Adds the pairs of a tile, a few columns at a time. A warp that has seen the guard both hold and
-/// fail skips the rest.
+/// Adds the pairs of a tile, a few columns at a time. A warp skips the rest after the guard has
+/// both held and failed.
 Values TileKernel::addPairs(ScalarCode &code, Value first, ValueRange olds) {
   Value steps = code.index(plan.shape.keys / kStep);
   return code.loop(code.index(0), steps, olds, {"step", "holds", "fails"}, [&](Value step, ValueRange seen) {

@@ -152,6 +152,13 @@ std::pair<Value, Value> TileKernel::interval(ScalarCode &code, AffineMap lower, 
   return {low, high};
 }
 
+/// Names a computed value that has no name.
+static void nameValue(ScalarCode &code, Value value, StringRef name) {
+  Operation *op = value.getDefiningOp();
+  if (op && !isa<NameLoc>(op->getLoc()) && !isa<device::SymbolOp>(op) && !getConstantIntValue(value))
+    op->setLoc(code.named(name));
+}
+
 /// Finds the tiles of keys that some row of the block needs.
 void TileKernel::findRange(ScalarCode &code) {
   Value low = code.index(0), high = code.symbol(plan.fold.getExtent());
@@ -164,6 +171,8 @@ void TileKernel::findRange(ScalarCode &code) {
     }
     low = from ? from : code.index(0);
     high = to ? to : code.index(0);
+    nameValue(code, low, "begin_any"); // keys that some row of the block sees
+    nameValue(code, high, "end_any");
   }
   Value size = code.index(plan.shape.keys), zero = code.index(0);
   Value more = code.index(plan.shape.keys - 1);
@@ -202,12 +211,16 @@ void TileKernel::findFullRange(ScalarCode &code) {
     if (pieces && pieces->size() == 1)
       if (auto piece = cast<PieceAttr>((*pieces)[0]); piece.getFull())
         std::tie(low, high) = interval(code, piece.getFullLower(), piece.getFullUpper());
+    nameValue(code, low, "begin_all"); // keys that every row sees
+    nameValue(code, high, "end_all");
   }
   Value zero = code.index(0), size = code.index(plan.shape.keys);
   auto at = [&](Value key, int64_t add, StringRef name) -> Value {
     if (isZero(key) && add < plan.shape.keys)
       return zero;
-    Value positive = b.createOrFold<arith::MaxSIOp>(code.loc, key, zero);
+    auto larger = key.getDefiningOp<arith::MaxSIOp>();
+    bool isPositive = larger && (isZero(larger.getLhs()) || isZero(larger.getRhs()));
+    Value positive = isPositive ? key : b.createOrFold<arith::MaxSIOp>(code.loc, key, zero);
     Value sum = b.createOrFold<arith::AddIOp>(code.loc, positive, code.index(add));
     return arith::DivUIOp::create(b, code.named(name), sum, size);
   };
@@ -247,7 +260,7 @@ void TileKernel::findFullRange(ScalarCode &code) {
 }
 
 /// Returns the tile at a position: first the masked tiles, before and after the full ones, then the
-/// full tiles. `masked` tells which kind it is, if that is known.
+/// full tiles. `masked` is true or false if the kind of the tile is known.
 Value TileKernel::tileAt(ScalarCode &code, Value position, std::optional<bool> masked) {
   if (predicate)
     return listedTile(code, position, masked);
@@ -320,11 +333,10 @@ void TileKernel::copyAt(ScalarCode &code, const TileOperand &operand, Value firs
 /// K : T[B, G, M, D].
 static Value coordinate(ScalarCode &code, LoadOp load, unsigned axis, Value term) {
   Value index = code.eval(term);
-  Operation *op = index.getDefiningOp();
   std::string symbol = load.getArray().getType().getShape()[axis].str();
   bool isWord = llvm::all_of(symbol, [](char c) { return llvm::isAlnum(c) || c == '_'; });
-  if (op && !isa<NameLoc>(op->getLoc()) && isWord && !llvm::isDigit(symbol.front()))
-    op->setLoc(code.named(llvm::StringRef(symbol).lower()));
+  if (isWord && !llvm::isDigit(symbol.front()))
+    nameValue(code, index, llvm::StringRef(symbol).lower());
   return index;
 }
 
@@ -416,8 +428,8 @@ void TileKernel::produce(ScalarCode &code) {
 // The kernel
 //===----------------------------------------------------------------------===//
 
-/// Returns whether a load reads one element per block that is always in bounds: the subscript of
-/// each axis is one of the nest's outer indices, with the axis's extent.
+/// Returns whether a load reads one element per block that is always in bounds. The subscript of
+/// each axis is then an outer index of the nest with the extent of the axis.
 bool TileKernel::isSameForBlock(LoadOp load) {
   auto type = load.getArray().getType();
   if (load.getTerms().size() != type.getRank() || load.getConstant() != "0")

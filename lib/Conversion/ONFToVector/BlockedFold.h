@@ -146,13 +146,13 @@ private:
   void storeOperands(unsigned pass, Panel &panel, unsigned u, mlir::Value j, mlir::Value present);
   void finishPass(unsigned pass, Panel &panel, unsigned u, mlir::ValueRange partial);
   /// Returns where the references of a state are regular; null if they always are. For example, a
-  /// running maximum of −∞ is singular: no key has been seen.
+  /// running maximum of −∞ is singular: it includes no key yet.
   mlir::Value regular(onf::AccOp acc, Panel &panel, unsigned u);
-  struct Repair {
+  struct Rescale {
     Correction correction;
     mlir::Value apply;
   };
-  Repair repair(onf::AccOp acc, Panel &panel, unsigned u, mlir::Value started);
+  Rescale rescale(onf::AccOp acc, Panel &panel, unsigned u, mlir::Value started);
   mlir::Value updateStarted(onf::AccOp acc, Panel &panel, unsigned u, mlir::Value pointer);
   void emitAccumulator(unsigned accumulator, Panel &panel);
   Values zeros(mlir::Type type);

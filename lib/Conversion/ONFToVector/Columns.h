@@ -31,9 +31,9 @@ void moveLast(onf::ForOp nest, unsigned axis);
 /// nest with a hint. Returns false, with nothing changed, if the nest does not have the form above.
 bool orderColumns(onf::ForOp nest);
 
-/// Rewrites a nest marked by orderColumns as shown above. In other nests, rewrites and marks the
-/// loops that have this form. The caller must emit the step of the axis c and the end of the loop
-/// over d, because onf cannot express them.
+/// Rewrites a nest marked by orderColumns as described above. In other nests, rewrites and marks
+/// the loops that have this form. The caller must emit the step of the axis c and the end of the
+/// loop over d, because onf cannot express them.
 void blockColumns(onf::ForOp nest);
 
 } // namespace moa::rows

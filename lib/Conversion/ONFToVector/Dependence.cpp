@@ -79,8 +79,8 @@ Dependence::Set Dependence::computeState(AccOp acc) {
       set.insert(of(state).begin(), of(state).end());
   if (!acc.getRepair().empty()) {
     for (Value value : acc.getRepair().front().getTerminator()->getOperands()) {
-      const Set &repair = of(value);
-      set.insert(repair.begin(), repair.end());
+      const Set &rescale = of(value);
+      set.insert(rescale.begin(), rescale.end());
     }
     for (BlockArgument arg : acc.getRepair().getArguments())
       set.erase(arg);

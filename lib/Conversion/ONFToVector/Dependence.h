@@ -32,7 +32,7 @@ private:
 /// Returns the guard of a fold, or null.
 onf::GuardOp getGuard(onf::FoldOp fold);
 llvm::SmallVector<onf::AccOp> getAccs(onf::FoldOp fold);
-/// Returns the value that a value or repair region yields.
+/// Returns the value that a value or rescale region yields.
 mlir::Value getYielded(mlir::Region &region);
 /// Returns the term of a state. A term max(x, c) of a maximum, with c the same for all keys, is
 /// split into `value` x and `bound` c. The result is then max(max x, c) if the fold has a key. An

@@ -132,13 +132,13 @@ public:
   mlir::Value identityOf(onf::AccOp acc, mlir::Type type);
   /// Emits state ⊕ term.
   mlir::Value combine(onf::AccOp acc, mlir::Value state, mlir::Value term);
-  /// Evaluates the repair region of a state for references that change from `olds` to `news`.
-  /// `others` are the values that its coefficients multiply, before the change. `rows`: as row
-  /// vectors.
+  /// Evaluates the rescale (`repair` region) of a state for references that change from `olds` to
+  /// `news`. `others` are the values that its coefficients multiply, before the change. `rows`: as
+  /// row vectors.
   Correction correctionOf(onf::AccOp acc, llvm::ArrayRef<mlir::Value> olds, llvm::ArrayRef<mlir::Value> news,
                           llvm::ArrayRef<mlir::Value> others, bool rows);
   /// Emits the corrected state where `apply` holds, and the unchanged state elsewhere.
-  mlir::Value repaired(onf::AccOp acc, mlir::Value state, const Correction &correction, mlir::Value apply);
+  mlir::Value rescaled(onf::AccOp acc, mlir::Value state, const Correction &correction, mlir::Value apply);
   mlir::Value rowValue(mlir::Value v) { return splat(eval(v)); }
   mlir::Value splat(Emitted emitted);
   /// Returns whether the value depends on an index that is currently bound to lanes.

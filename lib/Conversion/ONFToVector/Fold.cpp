@@ -110,23 +110,23 @@ private:
     int sum = -1, rest = -1;      // positions of the sum so far and of its compensation
     Value sumBuffer, restBuffer;  // or their storage
   };
-  struct Repair {
+  struct Rescale {
     Correction correction; // its factor is null if there are no references
     Value apply, ok;       // null `apply`: never; null `ok`: always
   };
   Values initialValues();
   Values iterate(Value j, ValueRange args);
   void step(unsigned k, Values &next, ValueRange args, Value present);
-  void stepCarried(unsigned k, const Repair &repair);
+  void stepCarried(unsigned k, const Rescale &rescale);
   bool splits(AccOp acc);
   Values startBlocks(Values inits);
   Values runBlock(Value from, Value to, ValueRange args);
   Values mergeBlock(ValueRange before, ValueRange after);
-  std::pair<Value, Value> addBlock(Value sum, Value rest, Value block, const Repair &repair);
+  std::pair<Value, Value> addBlock(Value sum, Value rest, Value block, const Rescale &rescale);
   void finishBlocks(Values &finals);
-  Repair repairOf(unsigned k, ValueRange olds, ValueRange news, Value ok);
+  Rescale rescaleOf(unsigned k, ValueRange olds, ValueRange news, Value ok);
   void overCarried(AccOp acc, llvm::function_ref<void(Value flat)> body);
-  Value advance(AccOp acc, bool row, Value old, const Repair &repair);
+  Value advance(AccOp acc, bool row, Value old, const Rescale &rescale);
   /// Returns the offset of element `flat` of a state with axes.
   Value offsetOf(const StateBuffer &buffer, Value flat) { return e.here().mul(flat, buffer.row ? e.lanes : 1); }
   Value match(Value value, bool row) { return row ? e.here().splat(value, e.lanes) : value; }
@@ -181,30 +181,30 @@ void FoldEmitter::overCarried(AccOp acc, llvm::function_ref<void(Value)> body) {
   nest(0, e.here().index(0));
 }
 
-/// Returns the old state, corrected if needed, ⊕ F where `repair.ok`. A null condition means true;
+/// Returns the old state, corrected if needed, ⊕ F where `rescale.ok`. A null condition means true;
 /// a null factor means no correction.
-Value FoldEmitter::advance(AccOp acc, bool row, Value old, const Repair &repair) {
-  Value term = e.evalTerm(acc), repaired = old;
-  if (repair.correction.factor)
-    repaired = e.repaired(acc, old, repair.correction, repair.apply);
-  Value next = e.combine(acc, repaired, match(term, row));
-  return repair.ok ? e.here().select(repair.ok, next, repaired) : next;
+Value FoldEmitter::advance(AccOp acc, bool row, Value old, const Rescale &rescale) {
+  Value term = e.evalTerm(acc), rescaled = old;
+  if (rescale.correction.factor)
+    rescaled = e.rescaled(acc, old, rescale.correction, rescale.apply);
+  Value next = e.combine(acc, rescaled, match(term, row));
+  return rescale.ok ? e.here().select(rescale.ok, next, rescaled) : next;
 }
 
-void FoldEmitter::stepCarried(unsigned k, const Repair &repair) {
+void FoldEmitter::stepCarried(unsigned k, const Rescale &rescale) {
   const StateBuffer &buffer = buffers[k];
   overCarried(accs[k], [&](Value flat) {
     Build b = e.here();
     Value offset = offsetOf(buffer, flat);
     Value old = e.loadState(b, buffer.element, buffer.row, buffer.pointer, offset);
-    Value next = advance(accs[k], buffer.row, old, repair);
+    Value next = advance(accs[k], buffer.row, old, rescale);
     e.storeState(e.here(), next, buffer.pointer, offset);
   });
 }
 
 /// Returns the correction of state `k` as its references change from `before` to `after`, for rows
 /// where `ok` holds and the references are regular.
-FoldEmitter::Repair FoldEmitter::repairOf(unsigned k, ValueRange before, ValueRange after, Value ok) {
+FoldEmitter::Rescale FoldEmitter::rescaleOf(unsigned k, ValueRange before, ValueRange after, Value ok) {
   AccOp acc = accs[k];
   State &state = states[k];
   Build b = e.here();
@@ -231,16 +231,16 @@ FoldEmitter::Repair FoldEmitter::repairOf(unsigned k, ValueRange before, ValueRa
 void FoldEmitter::step(unsigned k, Values &next, ValueRange args, Value present) {
   AccOp acc = accs[k];
   State &state = states[k];
-  Repair repair = repairOf(k, args, next, present ? match(present, state.row) : Value());
+  Rescale rescale = rescaleOf(k, args, next, present ? match(present, state.row) : Value());
   if (!acc.getRefs().empty()) {
     Build b = e.here();
     Value started = args[state.started];
     next[state.started] =
-        repair.ok ? b.either(started, repair.ok) : b.constant(started.getType(), b.b.getBoolAttr(true));
+        rescale.ok ? b.either(started, rescale.ok) : b.constant(started.getType(), b.b.getBoolAttr(true));
   }
   if (state.carried)
-    return stepCarried(k, repair);
-  Value value = advance(acc, state.row, args[state.state], repair);
+    return stepCarried(k, rescale);
+  Value value = advance(acc, state.row, args[state.state], rescale);
   next[state.state] = value;
   e.top().values[acc.getResult()] = value;
 }
@@ -325,11 +325,11 @@ Emitter::Values FoldEmitter::runBlock(Value from, Value to, ValueRange args) {
   return mergeBlock(args, after);
 }
 
-std::pair<Value, Value> FoldEmitter::addBlock(Value sum, Value rest, Value block, const Repair &repair) {
+std::pair<Value, Value> FoldEmitter::addBlock(Value sum, Value rest, Value block, const Rescale &rescale) {
   Build b = e.here();
-  if (Value factor = repair.correction.factor)
+  if (Value factor = rescale.correction.factor)
     for (Value *part : {&sum, &rest})
-      *part = b.select(repair.apply, b.combine(Monoid::mul, *part, factor), *part);
+      *part = b.select(rescale.apply, b.combine(Monoid::mul, *part, factor), *part);
   return b.addCompensated(sum, rest, block);
 }
 
@@ -340,12 +340,12 @@ Emitter::Values FoldEmitter::mergeBlock(ValueRange before, ValueRange after) {
     State &state = states[k];
     if (!state.split)
       continue;
-    Repair repair = repairOf(k, before, after, Value());
+    Rescale rescale = rescaleOf(k, before, after, Value());
     if (state.started >= 0)
       next[state.started] = e.here().either(before[state.started], after[state.started]);
     if (!state.carried) {
       std::tie(next[state.sum], next[state.rest]) =
-          addBlock(before[state.sum], before[state.rest], after[state.state], repair);
+          addBlock(before[state.sum], before[state.rest], after[state.state], rescale);
       continue;
     }
     const StateBuffer &buffer = buffers[k];
@@ -354,7 +354,7 @@ Emitter::Values FoldEmitter::mergeBlock(ValueRange before, ValueRange after) {
       Value offset = offsetOf(buffer, flat);
       auto read = [&](Value pointer) { return e.loadState(b, buffer.element, buffer.row, pointer, offset); };
       Value term = read(buffer.pointer), oldRest = read(state.restBuffer), oldSum = read(state.sumBuffer);
-      auto [sum, rest] = addBlock(oldSum, oldRest, term, repair);
+      auto [sum, rest] = addBlock(oldSum, oldRest, term, rescale);
       e.storeState(b, sum, state.sumBuffer, offset);
       e.storeState(b, rest, state.restBuffer, offset);
       e.storeState(b, b.identity(Monoid::add, sum.getType()), buffer.pointer, offset);

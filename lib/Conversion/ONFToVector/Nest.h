@@ -8,7 +8,8 @@
 
 namespace moa::rows {
 
-/// Reports what cannot be lowered. Nothing may be emitted after a failure.
+/// Reports an error for each part of the kernel that cannot be lowered. Nothing may be emitted
+/// after a failure.
 mlir::LogicalResult checkKernel(onf::KernelOp kernel);
 
 /// Emits the functions of one nest.

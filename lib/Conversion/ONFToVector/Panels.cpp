@@ -235,8 +235,8 @@ Value BlockedFold::regular(AccOp acc, Panel &panel, unsigned u) {
   return ok;
 }
 
-BlockedFold::Repair BlockedFold::repair(AccOp acc, Panel &panel, unsigned u, Value started) {
-  Repair result;
+BlockedFold::Rescale BlockedFold::rescale(AccOp acc, Panel &panel, unsigned u, Value started) {
+  Rescale result;
   Build b = e.here();
   Value changed;
   Values olds, news, others;
@@ -412,10 +412,10 @@ void BlockedFold::finishPass(unsigned pass, Panel &panel, unsigned u, ValueRange
       rest = load(acc.getResult().getType(), scalars[k].rest, vectorOffset(panel, u));
     if (scalars[k].started) {
       Value started = updateStarted(acc, panel, u, scalars[k].started);
-      Repair fix = repair(acc, panel, u, started);
-      state = e.repaired(acc, state, fix.correction, fix.apply);
+      Rescale fix = rescale(acc, panel, u, started);
+      state = e.rescaled(acc, state, fix.correction, fix.apply);
       if (rest)
-        rest = e.repaired(acc, rest, fix.correction, fix.apply);
+        rest = e.rescaled(acc, rest, fix.correction, fix.apply);
     }
     Value next;
     if (rest) {
@@ -432,7 +432,7 @@ void BlockedFold::finishPass(unsigned pass, Panel &panel, unsigned u, ValueRange
       continue;
     AccOp acc = accumulator.acc;
     Value started = updateStarted(acc, panel, u, accumulatorStarted[k]);
-    Repair fix = repair(acc, panel, u, started);
+    Rescale fix = rescale(acc, panel, u, started);
     Build b = e.here();
     Value one = b.constant(e.rowType(accumulator.type), FloatAttr::get(accumulator.type, 1.0));
     Value place = b.index(u * shape.lanes);

@@ -93,7 +93,7 @@ Correction Emitter::correctionOf(AccOp acc, ArrayRef<Value> olds, ArrayRef<Value
   return result;
 }
 
-Value Emitter::repaired(AccOp acc, Value state, const Correction &correction, Value apply) {
+Value Emitter::rescaled(AccOp acc, Value state, const Correction &correction, Value apply) {
   Build b = here();
   Value factor = correction.factor;
   if (acc.getCombine() == ScalarFn::select)

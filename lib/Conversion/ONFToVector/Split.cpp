@@ -143,7 +143,7 @@ Value Merge::follow(AccOp acc, Value state, const Side &side) {
   Value identity = e.identityOf(acc, state.getType()), hasTerms = b.differs(state, identity);
   for (auto [coefficient, other] : side.correction.added)
     hasTerms = b.either(hasTerms, b.differs(other, identity));
-  return e.repaired(acc, state, side.correction, b.both(side.changed, hasTerms));
+  return e.rescaled(acc, state, side.correction, b.both(side.changed, hasTerms));
 }
 
 Value Merge::mergeElement(unsigned k, Value flat, Value partFlat, const Side &total, const Side &part) {

@@ -134,8 +134,8 @@ public:
   llvm::Error takeError() { return std::move(error); }
 
 private:
-  /// Assigns the slots of the argument block (ArgumentBlock.h): inputs, outputs and temporaries in
-  /// order, then the symbols in order of declaration, then the address of the shared workspace
+  /// Assigns the slots of the argument block (ArgumentBlock.h). Inputs, outputs and temporaries
+  /// come first, then the symbols in order of declaration, then the address of the shared workspace
   /// memory.
   void assignSlots() {
     for (const Parameter &parameter : signature.parameters) {

@@ -9,8 +9,8 @@ using namespace llvm;
 
 namespace moa::cpu {
 
-/// Extensions beyond x86-64, by their LLVM names. Except for tiles, omits those for intrinsics
-/// only.
+/// Extensions beyond x86-64, by their LLVM names. Except for tiles, omits extensions that only
+/// intrinsics use.
 static const Feature kFeatures[] = {
     {"sse3", 1, 0, kECX, 0, kNoState},
     {"ssse3", 1, 0, kECX, 9, kNoState},

@@ -28,9 +28,8 @@ struct Processor {
 /// All code with AMX tiles calls this intrinsic.
 constexpr llvm::StringLiteral kTilesIntrinsic = "llvm.x86.ldtilecfg";
 
-/// Returns the processor that the machine generates code for. Lists no features on other targets
-/// than x86. Lists those of tiles only if the code `usesTiles`, because a process must request
-/// them.
+/// Returns the processor that the machine generates code for. Lists features on x86 only. Lists
+/// features of tiles only if the code `usesTiles`, because a process must request them.
 Processor getProcessor(const llvm::TargetMachine &machine, bool usesTiles);
 
 /// Returns whether all vectors of the machine have dot products of four bytes (`vpdpbusd`).

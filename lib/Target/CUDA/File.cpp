@@ -149,16 +149,10 @@ llvm::Expected<std::string> printFile(llvm::ArrayRef<ProgramText> programs) {
             "#error \"this file has instructions of sm_90a alone; compile it with "
             "nvcc -gencode arch=compute_90a,code=sm_90a\"\n#endif\n\n";
   // Headers, and a word of the text that requires each.
-  static const std::pair<const char *, const char *> kHeaders[] = {{"", "cmath"},
-                                                                   {"offsetof(", "cstddef"},
-                                                                   {"", "cstdint"},
-                                                                   {"", "cstdio"},
-                                                                   {"strlen(", "cstring"},
-                                                                   {"std::", "functional"},
-                                                                   {"bfloat16", "cuda_bf16.h"},
-                                                                   {"half", "cuda_fp16.h"},
-                                                                   {"", "cuda_runtime.h"},
-                                                                   {"CUtensorMap", "cudaTypedefs.h"}};
+  static const std::pair<const char *, const char *> kHeaders[] = {
+      {"", "cmath"},           {"std::atomic", "atomic"}, {"offsetof(", "cstddef"},         {"", "cstdint"},
+      {"", "cstdio"},          {"strlen(", "cstring"},    {"std::", "functional"},          {"bfloat16", "cuda_bf16.h"},
+      {"half", "cuda_fp16.h"}, {"", "cuda_runtime.h"},    {"CUtensorMap", "cudaTypedefs.h"}};
   for (auto [word, header] : kHeaders)
     if (rest.find(word) != std::string::npos)
       text += std::string("#include <") + header + ">\n";

@@ -65,8 +65,9 @@ DEVICE void await_earlier_launches() { asm volatile("griddepcontrol.wait;" ::: "
 DEVICE void let_next_launch_start() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
 )"},
     {"await_overlapped_launch",
-     R"(// This launch overlaps with the previous one, and does not need its results. An extra last block ends only after the
-// previous launch, so that waiting for this launch waits for both. Predicated, because a branch changes the schedule.
+     R"(// This launch overlaps with the previous one, and does not need its results. Those of earlier launches are complete:
+// each block of the previous launch awaits them before it lets this launch start. An extra last block ends only after
+// the previous launch, so that waiting for this launch waits for both. Predicated: a branch changes the schedule.
 DEVICE void await_overlapped_launch() {
   asm volatile("{.reg .pred last; .reg .b32 number, blocks; mov.u32 number, %ctaid.x; mov.u32 blocks, %nctaid.x; "
                "add.u32 number, number, 1; setp.eq.u32 last, number, blocks; "

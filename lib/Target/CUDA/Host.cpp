@@ -123,18 +123,16 @@ private:
     printConditions();
     declareLaunches();
     printMaps(/*ofWorkspace=*/false);
-    if (kernels.size() != 1)
-      os << "  if (!stream) return MOA_OK;\n";
+    os << "  if (!stream) return MOA_OK;\n";
     if (!workspace.empty())
-      os << "  if (" << (kernels.size() == 1 ? "stream && " : "")
-         << "!check_workspace(m, workspace, bytes, size.value)) return m.code;\n";
+      os << "  if (!check_workspace(m, arrays, workspace, bytes, size.value)) return m.code;\n";
     printMaps(/*ofWorkspace=*/true);
     printSharedMemory();
     if (kernels.size() > 1)
       os << "  int latest = -1; // launch of this call\n";
     if (signature.hasInputDependentTolerance()) {
-      os << "  if (reads) {\n";
       printLaunches(/*forReport=*/true);
+      os << "  if (reads) {\n";
       printBounds();
       os << "    return m.code;\n  }\n";
     }
@@ -147,7 +145,8 @@ private:
            5);
       shown += (shown.empty() ? "" : " && ") + name + ".is_empty";
     }
-    os << "  return " << (shown.empty() ? "m.code" : "m.code || " + shown + " ? m.code : MOA_NOT_SHOWN") << ";\n}\n\n";
+    os << "  return " << (shown.empty() ? "m.code" : "m.code || (" + shown + ") ? m.code : MOA_NOT_SHOWN")
+       << ";\n}\n\n";
   }
 
   /// Prints the comparisons of computed error bounds with the tolerances.
@@ -326,27 +325,30 @@ private:
   std::string blocksOf(const KernelText &kernel) const {
     return "blocks[" + std::to_string(&kernel - kernels.data()) + "]";
   }
-  /// Returns the condition of a call under which it needs a launch, or an empty text.
+  /// Returns the condition under which a call needs a launch, or an empty text.
   std::string needOf(const KernelText &kernel) const {
     auto condition = conditions.find(conditionOf(kernel));
-    return joinConditions(kernel.launch.isReportOnly ? "reads" : "",
-                          condition == conditions.end() ? "" : condition->second);
+    std::string entry = !signature.hasInputDependentTolerance() ? "" : kernel.launch.isReportOnly ? "reads" : "!reads";
+    std::string more = condition == conditions.end() ? "" : condition->second;
+    return entry + (entry.empty() || more.empty() ? "" : " && ") + more;
   }
   /// Returns the field of a tensor map in `maps`: its parameter in the kernel, and the launch if
   /// there are several.
   std::string fieldOf(const KernelText &kernel, const gpu::TensorMap &map) const {
     return map.name + (kernels.size() == 1 ? "" : "_" + std::to_string(&kernel - kernels.data()));
   }
-  /// Prints the number of blocks of each launch, and variables for the tensor maps.
+  /// Prints the number of blocks of each launch, which is 0 for one that the call does not need, and
+  /// variables for the tensor maps.
   void declareLaunches() {
     std::vector<std::string> grids, fields;
     for (const KernelText &kernel : kernels) {
-      grids.push_back(argument(kernel.launch.blocks));
+      std::string need = needOf(kernel), count = argument(kernel.launch.blocks);
+      grids.push_back(need.empty() ? count : need + " ? " + count + " : Checked(0)");
       for (const gpu::TensorMap &map : kernel.launch.parameters.maps)
         fields.push_back(fieldOf(kernel, map));
     }
     if (!grids.empty())
-      os << "  const Checked blocks[] = {" << joinRows(grids, ", ", 27, "};\n");
+      os << "  const Checked blocks[] = {" << joinRows(grids, ", ", 28, "};\n");
     if (!fields.empty())
       os << "  struct { CUtensorMap " << joinRows(fields, ", ", 23, "; } maps = {};\n");
   }
@@ -365,12 +367,10 @@ private:
         if (array && placed.insert(map.array).second)
           printPlaced(*array);
         std::string step = map.hasSteps() ? ", " + quote(getReadable(map.step.str())) + ", " + argument(map.step) : "";
-        checks[needOf(kernel)].push_back((map.hasSteps() ? "describe_steps(m, &maps." : "describe_tiles(m, &maps.") +
-                                         fieldOf(kernel, map) + ", " + names.of(map.array) + ", " +
-                                         std::to_string(map.rowAxis) + ", " + std::to_string(map.rows) + step + ")");
+        checks[needOf(kernel).empty() ? "" : blocksOf(kernel) + ".value"].push_back(
+            (map.hasSteps() ? "describe_steps(m, &maps." : "describe_tiles(m, &maps.") + fieldOf(kernel, map) + ", " +
+            names.of(map.array) + ", " + std::to_string(map.rowAxis) + ", " + std::to_string(map.rows) + step + ")");
       }
-    if (ofWorkspace && kernels.size() == 1)
-      checks = {{"stream", checks[""]}};
     for (auto &[need, list] : checks)
       if (!list.empty() && need.empty())
         returnUnless(list);
@@ -382,13 +382,8 @@ private:
   void printSharedMemory() {
     for (const KernelText &kernel : kernels)
       if (kernel.launch.sharedBytes && kernels.size() > 1)
-        line("  if (" +
-             joinConditions(needOf(kernel), "!allow_shared_memory(m, " + kernel.launch.name + ", " +
-                                                std::to_string(kernel.launch.sharedBytes) + ")") +
-             ") return m.code;");
-  }
-  static std::string joinConditions(const std::string &first, const std::string &second) {
-    return first + (first.empty() || second.empty() ? "" : " && ") + second;
+        line("  if (" + blocksOf(kernel) + ".value && !allow_shared_memory(m, " + kernel.launch.name + ", " +
+             std::to_string(kernel.launch.sharedBytes) + ")) return m.code;");
   }
   void printLaunch(const KernelText &kernel) {
     std::vector<std::string> arguments;
@@ -400,7 +395,7 @@ private:
       arguments.push_back(argument(number));
     for (const std::string &symbol : kernel.launch.parameters.symbols)
       arguments.push_back(field(symbol));
-    std::string grid = blocksOf(kernel) + ".value";
+    std::string count = blocksOf(kernel) + ".value", grid = count;
     if (std::optional<int64_t> most = kernel.launch.getMostBlocks())
       grid += " < " + std::to_string(*most) + " ? " + grid + " : " + std::to_string(*most);
     std::string last =
@@ -408,20 +403,16 @@ private:
     for (const std::string &item : arguments)
       last += ", " + item;
     if (kernels.size() == 1)
-      return line("  if (stream && " + grid + ") launch_kernel(m, " + kernel.launch.name + ", " + grid + ", " + last +
-                  ");");
-    auto condition = conditions.find(conditionOf(kernel));
-    std::string need =
-        joinConditions(blocksOf(kernel) + ".value", condition == conditions.end() ? "" : condition->second);
+      return line("  if (" + count + ") launch_kernel(m, " + kernel.launch.name + ", " + grid + ", " + last + ");");
     std::string call = "!launch_kernel_in_order(m, " + kernel.launch.name + ", latest, " +
                        std::to_string(kernel.launch.number) + ", " +
                        std::to_string(kernel.launch.getFirstOverlapped()) + ", " + grid + ", " + last;
     if (kernel.launch.isReliedOn) {
-      os << "  if (" << need << ") {\n";
+      os << "  if (" << count << ") {\n";
       line("    if (" + call + ")) return m.code;", 8);
       os << "  } else latest = -1; // later launches rely on its wait\n";
     } else {
-      line("  if (" + need + " && " + call + ")) return m.code;");
+      line("  if (" + count + " && " + call + ")) return m.code;");
     }
   }
   void printEntry(const char *result, const char *suffix, std::vector<std::string> more, const std::string &call,

@@ -127,10 +127,14 @@ template <int N> bool check_extents(Message &m, const Extent (&expected)[N]) {
 }
 )moa"},
     {"check_workspace",
-     R"moa(bool check_workspace(Message &m, const char *workspace, size_t bytes, int64_t needed) {
+     R"moa(template <int N>
+bool check_workspace(Message &m, const Array (&arrays)[N], const char *workspace, size_t bytes, int64_t needed) {
   REFUSE_IF(bytes < size_t(needed), MOA_WORKSPACE, "the workspace has %zu bytes, but %ld are needed", bytes, needed);
   REFUSE_IF(needed && (!workspace || uintptr_t(workspace) % 64), MOA_WORKSPACE,
             "the workspace at %p is NULL or not a multiple of 64", (const void *)workspace);
+  for (const Array &a : arrays)
+    REFUSE_IF(a.span && a.begin < workspace + needed && workspace < a.begin + a.span, MOA_OVERLAP,
+              "the workspace overlaps %s", a.name);
   return true;
 }
 )moa"},
@@ -210,12 +214,11 @@ Array in_workspace(const char *name, int rank, int code, int bytes, char *begin,
     {"describe_tiles",
      R"moa(// Encodes a tensor map of tiles: `rows` indices of one axis and 64 of the last. Empty arrays need none.
 bool describe_tiles(Message &m, CUtensorMap *map, const Array &a, int row_axis, int rows) {
-  static const auto encode = [] { // found once in a process
-    void *found = nullptr;
-    cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000, cudaEnableDefault);
-    return PFN_cuTensorMapEncodeTiled_v12000(found);
-  }();
+  static std::atomic<PFN_cuTensorMapEncodeTiled_v12000> known{nullptr};
+  auto encode = known.load();
   if (a.is_empty) return true;
+  if (!encode && !cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", (void **)&encode, 12000, cudaEnableDefault))
+    known = encode;
   REFUSE_IF(!encode, MOA_DEVICE, "the driver has no cuTensorMapEncodeTiled");
   cuuint64_t extents[5], strides[5];
   cuuint32_t box[5], ones[] = {1, 1, 1, 1, 1};
@@ -250,7 +253,8 @@ void not_shown(Message &m, const Array &a, const char *within, const char *why) 
   const size_t used = m.size ? strlen(m.text) : 0;
   if (a.is_empty || m.code == MOA_LAUNCH) return;
   m.code = MOA_NOT_SHOWN;
-  snprintf(m.text + used, m.size - used, "%s%s is not shown to be within %s: %s", used ? "; " : "", a.name, within, why);
+  snprintf(m.text + used, m.size - used, "%s%s is not shown to be within %s: %s", used ? "; " : "", a.name, within,
+           why);
 }
 )moa"},
     {"check_bounds",
@@ -262,8 +266,8 @@ void check_bounds(Message &m, void *stream, const Array &a, const char *within, 
   for (int64_t extent : shape) count *= extent;
   for (int64_t k = 0; k < count && !a.is_empty && m.code != MOA_LAUNCH; k += 256) {
     const int64_t n = count - k < 256 ? count - k : 256;
-    if (cudaMemcpyAsync(part, bounds + k, n * sizeof *part, cudaMemcpyDeviceToHost, cudaStream_t(stream)) != cudaSuccess ||
-        cudaStreamSynchronize(cudaStream_t(stream)) != cudaSuccess) {
+    if (cudaMemcpyAsync(part, bounds + k, n * sizeof *part, cudaMemcpyDeviceToHost, cudaStream_t(stream)) ||
+        cudaStreamSynchronize(cudaStream_t(stream))) {
       m.code = MOA_LAUNCH;
       snprintf(m.text, m.size, "CUDA did not copy the bounds of %s", a.name);
       return;
@@ -276,9 +280,10 @@ void check_bounds(Message &m, void *stream, const Array &a, const char *within, 
   }
   if (!beyond) return;
   char why[1024];
-  size_t used = found <= 3.4e38f ? snprintf(why, sizeof why, "the bound on its errors is %.2e", double(found))
-                                 : snprintf(why, sizeof why, "no bound on its errors holds for these inputs: they are too large "
-                                            "or too small for the types, not finite, or have sums that may cancel");
+  size_t used = found <= 3.4e38f
+      ? snprintf(why, sizeof why, "the bound on its errors is %.2e", double(found))
+      : snprintf(why, sizeof why, "no bound on its errors holds for these inputs: they are too large or too small for "
+                 "the types, not finite, or have sums that may cancel");
   const char *before = " at [";
   int64_t size = count;
   for (int64_t extent : shape) {

@@ -64,8 +64,8 @@ static const char *const kHostWords[] = {
     // Types and a namespace.
     "size_t", "Array", "Message", "Checked", "Extent", "DLTensor", "std", "CUtensorMap", "cudaStream_t",
     // Functions.
-    "check_workspace", "open_array", "bind_symbol", "check_extents", "check_constraint", "check_memory", "check_tiles",
-    "describe_tiles", "describe_steps", "prepare_device", "launch_kernel", "launch_kernel_in_order",
+    "is_known", "check_workspace", "open_array", "bind_symbol", "check_extents", "check_constraint", "check_memory",
+    "check_tiles", "describe_tiles", "describe_steps", "prepare_device", "launch_kernel", "launch_kernel_in_order",
     "allow_shared_memory", "all_larger", "check_bounds", "check_grids", "not_shown", "cudaSuccess"};
 
 /// Names in the kernels.

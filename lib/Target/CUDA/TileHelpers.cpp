@@ -82,8 +82,8 @@ DEVICE int64_t append_members(uint16_t *list, int64_t count, bool in, int64_t nu
 }
 )"},
     {"clear_masked_rows",
-     R"(// Zeroes the rows of a tile whose keys are masked for all rows of the block, because 0 * NaN would reach the sum.
-// Bit 2c + e of word l stands for row 8c + 2l + e.
+     R"(// Zeroes the rows of a tile whose keys no row of the block sees, because 0 * NaN would reach the sum. A key that some
+// rows see stays: if it is NaN or infinite, the others are NaN. Bit 2c + e of word l stands for row 8c + 2l + e.
 template <int COLUMNS, int CONSUMERS, int R>
 DEVICE void clear_masked_rows(unsigned char *tile, uint32_t *words, const bool (&mask)[R]) {
   constexpr int ROWS = 2 * R, THREADS = 128 * CONSUMERS;

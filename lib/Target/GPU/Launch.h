@@ -82,8 +82,8 @@ struct Launch {
   std::vector<std::pair<SymExpr, SymExpr>> condition;
   /// Blocks whose registers fit one multiprocessor together, if the kernel is warp-specialised.
   int64_t residents = 1;
-  /// In persistent kernels (device.next_block): the op that fetches the next block number, the ops
-  /// before the roles that depend on it, in order, and their values that consumers read.
+  /// In persistent kernels (device.next_block): the op that fetches the next block number; the ops
+  /// before the roles that depend on it, in order; their values that consumers read.
   device::NextBlockOp nextBlock;
   llvm::SmallVector<mlir::Operation *> perBlockOps;
   llvm::SmallVector<mlir::Value> perBlockValues;

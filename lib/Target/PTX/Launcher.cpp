@@ -85,6 +85,8 @@ public:
         hasRuntimeOffsets(gpu::hasRuntimeOffsets(workspace)), names(signature), os(text) {}
   std::string print() {
     printCall();
+    if (hasRuntimeOffsets)
+      printLayout();
     printExamine();
     printLaunches();
     printOtherEntries();
@@ -140,8 +142,11 @@ private:
         list.push_back(declareParameter(*parameter, names.of(*parameter)));
     return list;
   }
-  std::string callOfExamine() const {
+  /// Returns the call that checks the arguments of an entry point; `reads` for NAME_shown.
+  std::string callOfExamine(bool reads = false) const {
     std::string list = examine() + "(c, &m";
+    if (signature.hasInputDependentTolerance())
+      list += reads ? ", true" : ", false";
     for (const Parameter *parameter : signature.getCallingOrder())
       if (!parameter->isScalar())
         list += ", " + names.of(*parameter);
@@ -157,11 +162,19 @@ private:
       os << "  int64_t " << names.of(symbol) << ";\n";
     if (!launches.empty())
       os << "  moa_checked moa_blocks[" << launches.size() << "]; /* of every launch */\n";
-    if (unsigned count = countConditions())
-      os << "  int moa_is_needed[" << count << "]; /* a launch, by a condition on sizes */\n";
     if (unsigned count = countMaps())
       os << "  CUtensorMap moa_maps[" << count << "]; /* of all launches, in order */\n";
     os << "} " << structName() << ";\n\n";
+  }
+  std::string arrayList() const {
+    std::string list;
+    for (const Parameter *array : signature.getArrays())
+      list += (list.empty() ? "" : ", ") + ("&c->" + names.of(*array));
+    return list;
+  }
+  void checkWorkspace() {
+    check("moa_check_workspace((moa_array *const[]){" + arrayList() + "}, " +
+          std::to_string(signature.getArrays().size()) + ", &m, workspace, bytes, " + size() + ")");
   }
   /// Prints `code = CHECK; if (code) return code;`.
   void check(const std::string &call) {
@@ -173,6 +186,8 @@ private:
   }
   void printExamine() {
     std::vector<std::string> list = {structName() + " *c", "moa_message *m"};
+    if (signature.hasInputDependentTolerance())
+      list.push_back("bool moa_reads");
     append_range(list, parameters(false));
     printHead("static int32_t", examine(), list);
     os << "  int32_t code = MOA_OK;\n";
@@ -197,21 +212,28 @@ private:
          << "    code = moa_check_constraint(m, " << quote(constraint.text) << ", lhs, rhs, lhs.value "
          << relations[constraint.relation] << " rhs.value);\n    if (code)\n      return code;\n  }\n";
     }
-    std::string arrays;
-    for (const Parameter *array : signature.getArrays())
-      arrays += (arrays.empty() ? "" : ", ") + ("&c->" + names.of(*array));
-    os << "  moa_array *const arrays[] = {" << arrays << "};\n";
+    os << "  moa_array *const arrays[] = {" << arrayList() << "};\n";
     check("moa_check_memory(arrays, " + std::to_string(signature.getArrays().size()) + ", m)");
     std::set<unsigned> described;
     for (const gpu::Launch &launch : launches)
       for (const gpu::TensorMap &map : launch.parameters.maps)
         if (!gpu::findArray(workspace, map.array) && described.insert(map.array).second)
           check("moa_check_tiles(&c->" + names.of(signature.parameters[map.array]) + ", m)");
-    for (auto [k, launch] : enumerate(launches))
-      os << wrapped("  " + blocksOf(k) + " = " + expression(launch.blocks) + ";") << "\n";
+    printConditions();
+    for (auto [k, launch] : enumerate(launches)) {
+      std::string need = needOf(launch), count = expression(launch.blocks);
+      os << wrapped("  " + blocksOf(k) + " = " + (need.empty() ? count : need + " ? " + count + " : " + number("0")) +
+                    ";")
+         << "\n";
+    }
     if (!launches.empty())
       check("moa_check_grids(m, c->moa_blocks, " + std::to_string(launches.size()) + ")");
-    printConditions();
+    if (!workspace.empty()) {
+      if (hasRuntimeOffsets)
+        os << "  int64_t moa_places[" << workspace.size() << "];\n";
+      os << wrapped("  const moa_checked moa_size = " + size() + ";") << "\n";
+      os << "  if (moa_size.code)\n    return moa_refuse_value(m, moa_size, \"the workspace\");\n";
+    }
     printMaps(/*ofWorkspace=*/false, [](const gpu::Launch &) { return true; });
     os << "  return MOA_OK;\n}\n\n";
   }
@@ -224,13 +246,6 @@ private:
       count += launch.parameters.maps.size();
     return count;
   }
-  unsigned countConditions() const {
-    std::set<std::string> texts;
-    for (const gpu::Launch &launch : launches)
-      if (!launch.condition.empty())
-        texts.insert(conditionOf(launch));
-    return texts.size();
-  }
   /// Returns the place of the first tensor map of a launch in `moa_maps`.
   unsigned firstMapOf(const gpu::Launch &launch) const {
     unsigned first = 0;
@@ -238,10 +253,12 @@ private:
       first += launches[k].parameters.maps.size();
     return first;
   }
-  /// Returns the condition under which a call starts a launch.
+  /// Returns the condition under which a call needs a launch, or an empty text.
   std::string needOf(const gpu::Launch &launch) const {
     auto condition = conditions.find(conditionOf(launch));
-    return blocksOf(numberOf(launch)) + ".value" + (condition == conditions.end() ? "" : " && " + condition->second);
+    std::string entry = !signature.hasInputDependentTolerance() ? "" : launch.isReportOnly ? "moa_reads" : "!moa_reads";
+    std::string more = condition == conditions.end() ? "" : condition->second;
+    return entry + (entry.empty() || more.empty() ? "" : " && ") + more;
   }
   /// Prints the tensor maps of the workspace or of the caller's arrays, for the chosen launches:
   /// nothing is launched if one of them is refused. `m` is a pointer to the message.
@@ -262,9 +279,9 @@ private:
             std::to_string(place) + "], &" +
             (array ? "moa_placed_" + std::to_string(map.array) : "c->" + names.of(signature.parameters[map.array])) +
             ", " + std::to_string(map.rowAxis) + ", " + std::to_string(map.rows) +
-            (map.hasSteps() ? ", " + expression(map.step) : "");
-        os << wrapped("  code = " + needOf(launch) + " ? " + call + ") : MOA_OK;")
-           << "\n  if (code)\n    return code;\n";
+            (map.hasSteps() ? ", " + quote(getReadable(map.step.str())) + ", " + expression(map.step) : "");
+        std::string count = blocksOf(numberOf(launch)) + ".value";
+        check(needOf(launch).empty() ? call + ")" : count + " ? " + call + ") : MOA_OK");
       }
     }
   }
@@ -274,8 +291,9 @@ private:
     printMaps(/*ofWorkspace=*/true, isChosen);
     for (const gpu::Launch &launch : launches)
       if (isChosen(launch))
-        check(needOf(launch) + " ? moa_open_kernel(&moa_kernels[" + std::to_string(numberOf(launch)) + "], " +
-              quote(launch.name) + ", " + std::to_string(launch.sharedBytes) + ") : MOA_OK");
+        check(blocksOf(numberOf(launch)) + ".value ? moa_open_kernel(&m, &moa_kernels[" +
+              std::to_string(numberOf(launch)) + "], " + quote(launch.name) + ", " +
+              std::to_string(launch.sharedBytes) + ") : MOA_OK");
     for (const gpu::Launch &launch : launches)
       if (isChosen(launch))
         printLaunch(launch);
@@ -322,13 +340,14 @@ private:
   void printConditions() {
     for (const gpu::Launch &launch : launches) {
       std::string number = std::to_string(conditions.size()), pairs = conditionOf(launch);
-      if (!pairs.empty() && conditions.insert({pairs, "c->moa_is_needed[" + number + "]"}).second)
-        os << wrapped("  const moa_checked moa_sizes_" + number + "[] = {" + pairs + "};") << "\n  c->moa_is_needed["
-           << number << "] = moa_all_larger(moa_sizes_" << number << ", " << 2 * launch.condition.size() << ");\n";
+      if (!pairs.empty() && conditions.insert({pairs, "moa_is_needed_" + number}).second)
+        os << wrapped("  const moa_checked moa_sizes_" + number + "[] = {" + pairs + "};")
+           << "\n  const int moa_is_needed_" << number << " = moa_all_larger(moa_sizes_" << number << ", "
+           << 2 * launch.condition.size() << ");\n";
     }
   }
   void printLaunch(const gpu::Launch &launch) {
-    os << "  if (" << needOf(launch) << ") { /* " << launch.name << " */\n";
+    os << "  if (" << blocksOf(numberOf(launch)) << ".value) { /* " << launch.name << " */\n";
     std::vector<std::string> pointers;
     for (unsigned number : launch.parameters.arrays) {
       const gpu::WorkspaceArray *array = gpu::findArray(workspace, number);
@@ -367,7 +386,7 @@ private:
     if (std::optional<int64_t> most = launch.getMostBlocks())
       blocks += " < " + std::to_string(*most) + " ? " + blocks + " : " + std::to_string(*most);
     os << (pointers.empty() ? "NULL};\n" : "};\n")
-       << wrapped("    code = moa_launch(moa_kernels[" + std::to_string(numberOf(launch)) + "], &moa_latest, " +
+       << wrapped("    code = moa_launch(&m, moa_kernels[" + std::to_string(numberOf(launch)) + "], &moa_latest, " +
                   std::to_string(launch.number) + ", " + std::to_string(launch.getFirstOverlapped()) + ", " + blocks +
                   ", " + std::to_string(launch.threads) + ", " + std::to_string(launch.sharedBytes) +
                   ", moa_parameters, stream);")
@@ -412,8 +431,6 @@ private:
       os << "  int64_t moa_places[" << workspace.size() << "];\n";
   }
   void printLaunches() {
-    if (hasRuntimeOffsets)
-      printLayout();
     begin("int32_t", "", {"void *workspace", "size_t bytes", "void *stream"}, "{NULL, 0}");
     os << "  int32_t code = MOA_OK;\n";
     declareKernels();
@@ -423,7 +440,7 @@ private:
     ignoreScalars();
     check(callOfExamine());
     if (!workspace.empty())
-      check("moa_check_workspace(&m, workspace, bytes, " + size() + ")");
+      checkWorkspace();
     printChosen([](const gpu::Launch &launch) { return !launch.isReportOnly; });
     std::string shown;
     for (const ShownLater *never : signature.getNeverShown()) {
@@ -442,8 +459,8 @@ private:
     declarePlaces();
     ignoreScalars();
     os << "  if (message && n)\n    message[0] = 0;\n";
-    check(callOfExamine());
-    check("moa_check_workspace(&m, workspace, bytes, " + size() + ")");
+    check(callOfExamine(/*reads=*/true));
+    checkWorkspace();
     printChosen([](const gpu::Launch &launch) { return launch.isReportOnly; });
     for (const ShownLater &shown : signature.shownLater) {
       std::string result =

@@ -154,17 +154,6 @@ MOA_SHARED int32_t moa_check_grids(moa_message *m, const moa_checked *blocks, in
   return MOA_OK;
 }
 
-MOA_SHARED int32_t moa_check_workspace(moa_message *m, const void *workspace, size_t bytes, moa_checked needed) {
-  if (needed.code)
-    return moa_refuse_value(m, needed, "the workspace");
-  if (bytes < (size_t)needed.value)
-    return moa_refuse(m, MOA_WORKSPACE, "the workspace has %zu bytes, but %lld are needed", bytes,
-                      (long long)needed.value);
-  if (needed.value && (!workspace || (uintptr_t)workspace % 64))
-    return moa_refuse(m, MOA_WORKSPACE, "the workspace at %p is NULL or not a multiple of 64", workspace);
-  return MOA_OK;
-}
-
 MOA_SHARED bool moa_is_empty(const moa_array *a) {
   for (int axis = 0; axis < a->tensor->ndim; ++axis)
     if (a->tensor->shape[axis] == 0)
@@ -265,6 +254,24 @@ MOA_SHARED int32_t moa_check_memory(moa_array *const *arrays, int count, moa_mes
   return MOA_OK;
 }
 
+MOA_SHARED int32_t moa_check_workspace(moa_array *const *arrays, int count, moa_message *m, const void *workspace,
+                                       size_t bytes, moa_checked needed) {
+  if (needed.code)
+    return moa_refuse_value(m, needed, "the workspace");
+  if (bytes < (size_t)needed.value)
+    return moa_refuse(m, MOA_WORKSPACE, "the workspace has %zu bytes, but %lld are needed", bytes,
+                      (long long)needed.value);
+  if (needed.value && (!workspace || (uintptr_t)workspace % 64))
+    return moa_refuse(m, MOA_WORKSPACE, "the workspace at %p is NULL or not a multiple of 64", workspace);
+  for (int k = 0; k < count; ++k) {
+    const moa_array *a = arrays[k];
+    const char *begin = (const char *)workspace;
+    if (a->span && a->begin < begin + needed.value && begin < a->begin + a->span)
+      return moa_refuse(m, MOA_OVERLAP, "the workspace overlaps %s", a->name);
+  }
+  return MOA_OK;
+}
+
 /* TMA needs adjacent elements on the last axis, and addresses and strides that are multiples of 16 bytes. */
 MOA_SHARED int32_t moa_check_tiles(const moa_array *a, moa_message *m) {
   if (moa_is_empty(a))
@@ -336,9 +343,9 @@ MOA_SHARED int32_t moa_describe_tiles(moa_message *m, CUtensorMap *map, const mo
 inline const char *const kDescribeSteps = R"moa(
 /* The same for every `step`-th index of that axis, from the first on. */
 MOA_SHARED int32_t moa_describe_steps(moa_message *m, CUtensorMap *map, const moa_array *a, int row_axis, int rows,
-                                      moa_checked step) {
+                                      const char *text, moa_checked step) {
   if (step.code)
-    return step.code;
+    return moa_refuse_value(m, step, text);
   if (step.value < 1)
     return moa_describe_tiles(m, map, a, row_axis, rows);
   int64_t shape[5];
@@ -456,24 +463,22 @@ MOA_SHARED int32_t moa_open_library(CUlibrary *library) {
 }
 
 /* Finds a kernel on the current device and allows it its shared memory. */
-MOA_SHARED int32_t moa_open_kernel(CUkernel *kernel, const char *name, int shared_bytes) {
+MOA_SHARED int32_t moa_open_kernel(moa_message *m, CUkernel *kernel, const char *name, int shared_bytes) {
   CUlibrary library;
   CUdevice device = 0;
-  const int32_t code = moa_open_library(&library);
-  if (code)
-    return code;
-  if (cuLibraryGetKernel(kernel, library, name) != CUDA_SUCCESS || cuCtxGetDevice(&device) != CUDA_SUCCESS)
-    return MOA_LAUNCH;
+  if (moa_open_library(&library) || cuLibraryGetKernel(kernel, library, name) != CUDA_SUCCESS ||
+      cuCtxGetDevice(&device) != CUDA_SUCCESS)
+    return moa_refuse(m, MOA_LAUNCH, "CUDA refused to load %s", name);
   if (shared_bytes && cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared_bytes, *kernel,
                                            device) != CUDA_SUCCESS)
-    return MOA_LAUNCH;
+    return moa_refuse(m, MOA_LAUNCH, "CUDA refused %d bytes of shared memory", shared_bytes);
   return MOA_OK;
 }
 
 /* Launches a kernel. It may overlap with the previous launch of the call if that has at least the number `least`, and
    waits on the device for the results that it needs (programmatic dependent launch). */
-MOA_SHARED int32_t moa_launch(CUkernel kernel, int *latest, int number, int least, int64_t blocks, int threads,
-                              int shared_bytes, void **parameters, void *stream) {
+MOA_SHARED int32_t moa_launch(moa_message *m, CUkernel kernel, int *latest, int number, int least, int64_t blocks,
+                              int threads, int shared_bytes, void **parameters, void *stream) {
   CUlaunchAttribute overlap;
   memset(&overlap, 0, sizeof overlap);
   overlap.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
@@ -486,7 +491,7 @@ MOA_SHARED int32_t moa_launch(CUkernel kernel, int *latest, int number, int leas
   config.attrs = &overlap, config.numAttrs = *latest >= least ? 1 : 0;
   const CUresult launched = cuLaunchKernelEx(&config, (CUfunction)kernel, parameters, NULL);
   *latest = number;
-  return launched == CUDA_SUCCESS ? MOA_OK : MOA_LAUNCH;
+  return launched == CUDA_SUCCESS ? MOA_OK : moa_refuse(m, MOA_LAUNCH, "CUDA refused launch %d", number);
 }
 
 /* Returns whether x > y for all pairs x, y without an error. */
@@ -499,6 +504,7 @@ MOA_SHARED int moa_all_larger(const moa_checked *pairs, int count) {
 
 /* Loads kernels onto a device. */
 MOA_SHARED int32_t moa_prepare(int32_t device, const char *const *names, const int *shared_bytes, int count) {
+  moa_message none = {NULL, 0};
   CUdevice chosen = 0;
   CUcontext context = NULL;
   if (cuInit(0) != CUDA_SUCCESS || cuDeviceGet(&chosen, device) != CUDA_SUCCESS ||
@@ -508,7 +514,7 @@ MOA_SHARED int32_t moa_prepare(int32_t device, const char *const *names, const i
   for (int k = 0; k < count && !code; ++k) {
     CUkernel kernel;
     CUfunction loaded;
-    code = moa_open_kernel(&kernel, names[k], shared_bytes[k]);
+    code = moa_open_kernel(&none, &kernel, names[k], shared_bytes[k]);
     if (!code && cuKernelGetFunction(&loaded, kernel) != CUDA_SUCCESS)
       code = MOA_LAUNCH;
   }

@@ -206,6 +206,8 @@ def refuse(path):
         number("refused_attribute").value = k
         assert call("") == (14, 0), (k, call(""))
     number("refused_attribute").value = -1
+    # The deltas of the workspace would overwrite dQ.
+    assert call("", dQ=tensor(wide["dQ"], data=0x20000100)) == (10, 0)
     # The grid of the last launch alone is too large: 2^16 tiles of keys for 2^15 heads.
     many = {name: tensor([1, 1 << 15, 16, 128], data=(1 << 40) + (k << 30)) for k, name in enumerate(("Q", "O", "dO", "dQ"))}
     many |= {name: tensor([1, 1 << 15, 1 << 23, 128], data=1 << 48 + k) for k, name in enumerate(("K", "V", "dK", "dV"))}
@@ -219,6 +221,19 @@ def refuse(path):
 
 
 class Host(unittest.TestCase):
+
+    def test_a_check_shows_nothing(self):
+        """NAME_check and NAME_workspace of a result whose tolerance no bound shows return 0; NAME returns 15."""
+        with tempfile.TemporaryDirectory(prefix="moa-test-") as directory:
+            base = os.path.join(directory, "never")
+            with open(base + ".moa", "w", encoding="utf-8") as file:
+                file.write("kernel never[N](is_known : f32[N]) -> y : f32[N] within 1e-3 relative { y = is_known * 2 }\n")
+            made = mt.tool("moa-codegen", base + ".moa", "--target=cuda", "-o", base + ".cu")
+            self.assertEqual(made.returncode, 0, made.stderr)
+            built = build(base)
+            self.assertEqual(built.returncode, 0, built.stdout)
+            done = run("--never", base + ".so", device=base + "-device.so")
+            self.assertEqual((done.returncode, done.stdout), (0, "0 0 15 1\n"), done.stdout)
 
     def test_nothing_is_launched(self):
         """If anything is refused, nothing has been written: all checks come before the first launch."""
@@ -260,6 +275,12 @@ class Host(unittest.TestCase):
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--check"]:
         check(sys.argv[2])
+    elif sys.argv[1:2] == ["--never"]:
+        library = C.CDLL(sys.argv[2])
+        library.never_workspace.restype = C.c_int64
+        arrays = [C.byref(tensor([3], 2, 32, data=data)) for data in (0x10000, 0x20000)]
+        print(library.never_check(*arrays, None, C.c_size_t(0)), library.never_workspace(*arrays),
+              library.never(*arrays, None, C.c_size_t(0), None), C.c_int.in_dll(C.CDLL(None), "launches").value)
     elif sys.argv[1:2] == ["--refuse"]:
         refuse(sys.argv[2])
     elif sys.argv[1:2] == ["--shown"]:

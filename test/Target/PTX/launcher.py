@@ -318,6 +318,14 @@ class Launches(unittest.TestCase):
                 kernel.number("refused_map").value = k
                 self.assertEqual(launched(few), (LAUNCH, 0))
             kernel.number("refused_map").value = -1
+            space = np.zeros(1 << 20, np.uint8)
+            pointer = (space.ctypes.data + 63) // 64 * 64
+            entry = kernel.entry("", ctypes.c_int32)
+            for at, code in ((pointer, OVERLAP), (pointer + (1 << 30), OK)):
+                few["dQ"].data = at
+                kernel.number("launches").value = 0
+                self.assertEqual(entry(*kernel.arguments(few), ctypes.c_void_p(pointer), ctypes.c_size_t(1 << 19), None), code)
+                self.assertEqual(kernel.number("launches").value, 0 if code else 3)
             many = values(1, 4, 16, 64)
             for k, name in enumerate(("K", "V", "dK", "dV", "Q", "O", "dO", "dQ", "lse")):
                 shape = (1, 1 << 15, 1 << 23 if k < 4 else 16, 128)[:len(many[name].array_shape)]

@@ -334,7 +334,7 @@ TEST_F(LayoutTest, FragmentsHaveTheExtentsOfTheirLayout) {
     return FragmentType::getChecked([&] { return emitError(UnknownLoc::get(&context)); }, &context, shape, f32, layout);
   };
   EXPECT_TRUE(make({64, 64}));
-  for (ArrayRef<int64_t> shape : {ArrayRef<int64_t>{64}, {64, 32}, {64, 64, 1}}) {
+  for (const std::vector<int64_t> &shape : std::vector<std::vector<int64_t>>{{64}, {64, 32}, {64, 64, 1}}) {
     said.clear();
     EXPECT_FALSE(make(shape));
     EXPECT_THAT(said, testing::HasSubstr("the tile's axes and extents (C1)"));
