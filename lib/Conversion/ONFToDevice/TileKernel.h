@@ -287,7 +287,7 @@ private:
   mlir::Value isLarge(ScalarCode &code, mlir::Value value, bool finite);
   mlir::Value nearestMultiple(ScalarCode &code, mlir::Value reference, mlir::Value inverse);
   mlir::Value shiftElement(ScalarCode &code, const Element &element, mlir::Value reference);
-  mlir::Value shiftReference(ScalarCode &code, const Element &element, mlir::Value reference);
+  mlir::Value shiftReference(ScalarCode &code, const Element &element, mlir::Value reference, mlir::Value large);
   Values valuesOf(llvm::ArrayRef<Pivot> pivots, const Tile &tile);
   Values shiftLarge(ScalarCode &code, const Tile &tile, llvm::ArrayRef<Pivot> pivots);
   void takeShifted(ScalarCode &code, Tile &tile, llvm::ArrayRef<Pivot> pivots, mlir::ValueRange values);

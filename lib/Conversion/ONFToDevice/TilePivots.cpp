@@ -155,13 +155,16 @@ Value TileKernel::nearestMultiple(ScalarCode &code, Value reference, Value inver
 }
 
 /// Returns the replacement of a large reference m whose element was shifted: 0 or, for integers, m
-/// − n·rest.
-Value TileKernel::shiftReference(ScalarCode &code, const Element &element, Value reference) {
+/// − n·rest. `large` tells which references are large, or is null.
+Value TileKernel::shiftReference(ScalarCode &code, const Element &element, Value reference, Value large) {
   bool isInteger = elementOf(element.fragment).isInteger(32);
   Value inverse;
   if (isInteger && element.rest)
     inverse = device::ReciprocalOp::create(b, code.named("inverse_scale"), element.rest, /*subnormals=*/true);
-  return map(code, "pivot", reference, Over::rows(), {b.getF32Type()}, [&](ValueRange in, ValueRange) {
+  Values inputs{reference};
+  if (large)
+    inputs.push_back(large);
+  return map(code, "pivot", inputs, Over::rows(), {b.getF32Type()}, [&](ValueRange in, ValueRange) {
     Value rest = code.constant(b.getF32FloatAttr(0));
     if (isInteger) {
       Value whole = nearestMultiple(code, in[0], inverse);
@@ -169,7 +172,8 @@ Value TileKernel::shiftReference(ScalarCode &code, const Element &element, Value
         whole = code.combine(Monoid::mul, whole, element.rest);
       rest = arith::SubFOp::create(b, code.loc, in[0], whole);
     }
-    return Values{arith::SelectOp::create(b, code.loc, isLarge(code, in[0], true), rest, in[0])};
+    Value chosen = large ? in[1] : isLarge(code, in[0], true);
+    return Values{arith::SelectOp::create(b, code.loc, chosen, rest, in[0])};
   })[0];
 }
 
@@ -202,7 +206,8 @@ Values TileKernel::shiftLarge(ScalarCode &code, const Tile &tile, ArrayRef<Pivot
     for (const Pivot &pivot : pivots) {
       for (unsigned k : pivot.elements)
         shifted.push_back(shiftElement(code, tile.elements[k], pivot.reference));
-      results.push_back(shiftReference(code, tile.elements[pivot.elements[0]], pivot.reference));
+      results.push_back(shiftReference(code, tile.elements[pivot.elements[0]], pivot.reference,
+                                       pivots.size() == 1 ? large : Value()));
     }
     results.append(shifted);
     return results;

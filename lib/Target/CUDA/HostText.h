@@ -228,9 +228,11 @@ bool describe_tiles(Message &m, CUtensorMap *map, const Array &a, int row_axis, 
     if (k) strides[k - 1] = a.s[axis] ? cuuint64_t(a.s[axis] * a.bytes) : 16;
   }
   const auto type = a.tensor->dtype.code == 4 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
-  REFUSE_IF(encode(map, type, a.rank, a.begin, extents, strides, box, ones, CU_TENSOR_MAP_INTERLEAVE_NONE,
-                   CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
-            MOA_LAUNCH, "%s: no tiles of this array", a.name);
+  const auto describe = [&] {
+    return encode(map, type, a.rank, a.begin, extents, strides, box, ones, CU_TENSOR_MAP_INTERLEAVE_NONE,
+        CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  }; // a thread without a context is given the primary one
+  REFUSE_IF(describe() && (cudaFree(nullptr) || describe()), MOA_LAUNCH, "%s: no tiles of this array", a.name);
   return true;
 }
 )moa"},

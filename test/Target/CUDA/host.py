@@ -133,7 +133,7 @@ def check(path):
 
 # Copies from the memory of the host in place of the device's.
 CUDA = """#include <string.h>
-int copies, refuses, launches, failing_launch = -1, maps, refused_map = -1, attributes, refused_attribute = -1;
+int copies, refuses, launches, failing_launch = -1, maps, refused_map = -1, has_context = 1, attributes, refused_attribute = -1;
 int cudaLaunchKernelExC(const void *config, const void *kernel, void **arguments) {
   return launches++ == failing_launch ? 700 : 0;
 }
@@ -141,8 +141,9 @@ int cudaPeekAtLastError(void) { return 700; } // an error of another call, which
 int cudaFuncSetAttribute(const void *kernel, int attribute, int value) { return attributes++ == refused_attribute; }
 static int encode(void *map, int type, unsigned rank, void *base, const void *extents, const void *strides,
                   const void *box, const void *steps, int a, int b, int c, int d) {
-  return maps++ == refused_map;
+  return !has_context ? 201 : maps++ == refused_map;
 }
+int cudaFree(void *place) { has_context = 1; return place != 0; }
 int cudaGetDriverEntryPointByVersion(const char *name, void **found, unsigned version, unsigned long long flags,
                                      int *result) {
   *found = strcmp(name, "cuTensorMapEncodeTiled") ? 0 : (void *)encode;
@@ -206,6 +207,9 @@ def refuse(path):
         number("refused_attribute").value = k
         assert call("") == (14, 0), (k, call(""))
     number("refused_attribute").value = -1
+    # The thread has made no call of CUDA yet.
+    number("has_context").value = 0
+    assert call("") == (0, 3) and number("has_context").value == 1
     # The deltas of the workspace would overwrite dQ.
     assert call("", dQ=tensor(wide["dQ"], data=0x20000100)) == (10, 0)
     # The grid of the last launch alone is too large: 2^16 tiles of keys for 2^15 heads.
