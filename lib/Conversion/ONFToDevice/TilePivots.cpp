@@ -172,8 +172,8 @@ Value TileKernel::shiftReference(ScalarCode &code, const Element &element, Value
         whole = code.combine(Monoid::mul, whole, element.rest);
       rest = arith::SubFOp::create(b, code.loc, in[0], whole);
     }
-    Value chosen = large ? in[1] : isLarge(code, in[0], true);
-    return Values{arith::SelectOp::create(b, code.loc, chosen, rest, in[0])};
+    Value isReplaced = large ? in[1] : isLarge(code, in[0], true);
+    return Values{arith::SelectOp::create(b, code.loc, isReplaced, rest, in[0])};
   })[0];
 }
 
