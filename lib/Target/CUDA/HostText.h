@@ -217,8 +217,9 @@ bool describe_tiles(Message &m, CUtensorMap *map, const Array &a, int row_axis, 
   static std::atomic<PFN_cuTensorMapEncodeTiled_v12000> known{nullptr};
   auto encode = known.load();
   if (a.is_empty) return true;
-  if (!encode && !cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", (void **)&encode, 12000, cudaEnableDefault))
-    known = encode;
+  if (!encode)
+    cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", (void **)&encode, 12000, cudaEnableDefault);
+  known = encode;
   REFUSE_IF(!encode, MOA_DEVICE, "the driver has no cuTensorMapEncodeTiled");
   cuuint64_t extents[5], strides[5];
   cuuint32_t box[5], ones[] = {1, 1, 1, 1, 1};
