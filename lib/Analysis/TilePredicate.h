@@ -54,7 +54,7 @@ public:
   /// every tile.
   TilePredicate(onf::ForOp nest, onf::FoldOp fold);
 
-  bool tells() const { return root != nullptr; }
+  bool isUseful() const { return root != nullptr; }
   /// Returns true if a part of the guard reads memory at pairs of a row and an index, so that only
   /// its evaluation at pairs can decide more. The guard then depends on no fold and can be
   /// evaluated anywhere.

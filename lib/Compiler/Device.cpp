@@ -97,7 +97,7 @@ static std::string describeMovement(const DataMovementReport &movement) {
 }
 
 /// Lists the options that may make results less accurate than specified, as the tools spell them.
-static void listSpending(const AccuracyOptions &options, std::vector<std::string> &given) {
+static void listLossyOptions(const AccuracyOptions &options, std::vector<std::string> &given) {
   auto number = [](int64_t value) { return "=" + std::to_string(value); };
   if (options.mixedPrecision)
     given.push_back("spend" + (options.mixedPrecisionFrom ? number(options.mixedPrecisionFrom) : ""));
@@ -131,7 +131,7 @@ std::optional<std::string> Compilation::Impl::makeNotes(std::optional<std::strin
   std::vector<std::string> given = options.settings;
   for (const std::string &tolerance : accuracy.tolerances)
     given.push_back("within " + tolerance);
-  listSpending(accuracy, given);
+  listLossyOptions(accuracy, given);
   std::string set = given.empty() ? "" : "Compiled with " + llvm::join(given, ", ") + ".\n";
   return sourceText + "\n" + set + *forms;
 }

@@ -358,7 +358,7 @@ ExprPtr ExprParser::parsePrimary() {
   if (token.is("["))
     return parseBracket();
   if (token.kind != Token::Identifier) {
-    bool isReduction = token.is("/") && (behind("-") || behind("~"));
+    bool isReduction = token.is("/") && (isAfter("-") || isAfter("~"));
     auto diagnostic = error(token) << "expected an expression, but found " << describe(token);
     if (isReduction)
       diagnostic << "; there are the reductions +/ */ max/ min/ and/ or/, and 'reduce(f, x, axis)'";

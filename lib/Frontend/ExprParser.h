@@ -16,7 +16,7 @@ protected:
   const Token &peek(unsigned ahead = 0) const { return tokens[std::min(pos + ahead, tokens.size() - 1)]; }
   const Token &next();
   /// Returns true if the last token read is this word.
-  bool behind(llvm::StringRef text) const { return pos > 0 && tokens[pos - 1].is(text); }
+  bool isAfter(llvm::StringRef text) const { return pos > 0 && tokens[pos - 1].is(text); }
   bool eat(llvm::StringRef text);
   mlir::InFlightDiagnostic error(const Token &token) const { return reporter.error(token.loc); }
   /// Returns for example "'x'", "the number 3", "the end of the file".

@@ -312,7 +312,7 @@ LogicalResult Parser::refuseWord() {
   auto diagnostic = error(word);
   if (word.is("let") || word.is("var") || word.is("const"))
     return diagnostic << "a definition is 'y = …', without '" << word.text << "'";
-  if (behind("if"))
+  if (isAfter("if"))
     return diagnostic << "there is no 'if'; a choice is 'select(p, x, y)'";
   if (word.is("where") || word.is("if") || word.is("for"))
     return diagnostic << "there is no '" << word.text

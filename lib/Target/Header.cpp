@@ -16,7 +16,7 @@ static const char *const kPreamble =
 
 )";
 
-static const char *const kNotShown =
+static const char *const kNotShownText =
     R"( *
  * MOA_NOT_SHOWN   of NAME: every result was computed, as written, but of one with
  *                 a tolerance (`within`) nothing shows that it is within that.
@@ -76,7 +76,7 @@ std::string printHeader(llvm::ArrayRef<KernelSignature> kernels, llvm::StringRef
   };
   bool isBounded = anyWithin(false), isSampled = anyWithin(true);
   if (isBounded)
-    os << kNotShown;
+    os << kNotShownText;
   if (llvm::any_of(kernels, [](const KernelSignature &kernel) { return kernel.hasShown; }))
     os << kShown << (machines == "CPUs" ? kShownOnCpu : "");
   os << (isSampled ? kSampled : "") << kLicence;

@@ -42,7 +42,7 @@ inline constexpr int64_t kPartLength = 2048;
 inline constexpr int64_t kFewest = 256;
 
 /// The decision if the bound of the unmodified nest exceeds a tolerance for every input.
-inline constexpr int64_t kNotShown = -1;
+inline constexpr int64_t kNoCertifiedPlan = -1;
 
 /// For each axis of a nest, the axis of an array that it runs over.
 using Axes = llvm::SmallVector<std::optional<unsigned>>;

@@ -93,7 +93,7 @@ void Adapter::runBound() {
         allowed[p] = allowed[p] ? code.both(allowed[p], is) : is;
       }
     }
-    Value notShown = code.index(kNotShown);
+    Value notShown = code.index(kNoCertifiedPlan);
     Value plan = code.select(allowed[0], code.index(0), notShown), none = code.index(0);
     Value first = isTabled ? planOfTable(code, head) : Value(), choice = none;
     for (unsigned p = plans.size(); p > 0; --p) {

@@ -44,7 +44,7 @@ private:
   Value emitOp(Expr e, OpBuilder &b, ArrayRef<Value> operands);
   Value emitLoad(Expr e);
   Value emitInnerReduce(Expr e, unsigned level);
-  SmallVector<Expr> reductionsBeside(Expr e, unsigned level);
+  SmallVector<Expr> reductionsInSameFold(Expr e, unsigned level);
   Value find(Expr e);
 
   // Structure.
@@ -198,7 +198,7 @@ Value ONFEmitter::emit(Expr e) {
 /// Returns the reductions over the range of `e` that the same body reads and that do not read each
 /// other (R2 inside a fold that is computed where it is used). They become states of one fold. In
 /// separate folds each would repeat all its operands, at every level of a chain of definitions.
-SmallVector<Expr> ONFEmitter::reductionsBeside(Expr e, unsigned level) {
+SmallVector<Expr> ONFEmitter::reductionsInSameFold(Expr e, unsigned level) {
   if (regions[level]->roots.empty())
     return {e};
   int64_t j = exprs.freshIndex(exprs.boundName(e));
@@ -238,7 +238,7 @@ Value ONFEmitter::emitInnerReduce(Expr e, unsigned level) {
     inner.push_front(std::move(regions.back()));
     pop();
   }
-  SmallVector<Expr> group = reductionsBeside(e, level);
+  SmallVector<Expr> group = reductionsInSameFold(e, level);
   open.insert(group.begin(), group.end());
   OpBuilder &b = regions[level]->builder;
   std::string name = exprs.boundName(e).str();

@@ -121,7 +121,7 @@ private:
   mlir::Value rangePlace(ScalarCode &code, const RangeArray &range, mlir::Value tile);
   TileRange loadRange(ScalarCode &code, const RangeArray &range, mlir::Value tile);
   void writeRanges(ScalarCode &code, bool ofRow, mlir::Value tile);
-  void whenTried(ScalarCode &code, mlir::Value condition, llvm::function_ref<void()> body);
+  void emitIfChosen(ScalarCode &code, mlir::Value condition, llvm::function_ref<void()> body);
   void bindAxes(ScalarCode &code, llvm::ArrayRef<unsigned> axes, mlir::Value number);
   void emitRanges(const mlir::IRMapping &arrays);
   void clampLoads(ScalarCode &code);
@@ -421,7 +421,7 @@ private:
     llvm_unreachable("references are states without axes of the same fold");
   }
   mlir::Value regular(ScalarCode &code, onf::AccOp acc, llvm::ArrayRef<mlir::Value> refs);
-  mlir::Value hasSeen(ScalarCode &code, onf::AccOp reference, mlir::Value value);
+  mlir::Value hasElements(ScalarCode &code, onf::AccOp reference, mlir::Value value);
   mlir::Value bindReferences(ScalarCode &code, onf::AccOp acc, llvm::ArrayRef<mlir::Value> refs,
                              llvm::ArrayRef<mlir::Value> factors);
   mlir::Value identity(ScalarCode &code, Monoid monoid, mlir::Type type) {

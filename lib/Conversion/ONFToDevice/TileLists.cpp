@@ -45,7 +45,7 @@ static std::optional<TilePredicate> readPredicate(const TilePlan &plan) {
   auto pieces = plan.fold.getPieces();
   if (predicate.needsPairs())
     return predicate;
-  if (!predicate.tells() || (predicate.getTerms().empty() && pieces && pieces->size() == 1) || isOneInterval(plan))
+  if (!predicate.isUseful() || (predicate.getTerms().empty() && pieces && pieces->size() == 1) || isOneInterval(plan))
     return std::nullopt;
   return predicate;
 }
@@ -210,7 +210,7 @@ void TileKernel::writeRanges(ScalarCode &code, bool ofRow, Value tile) {
 
 /// Emits `body` under the condition and, if the nest's choice is over axes of terms, under the
 /// choice too. The nest's loads may be in bounds only if the nest is selected.
-void TileKernel::whenTried(ScalarCode &code, Value condition, llvm::function_ref<void()> body) {
+void TileKernel::emitIfChosen(ScalarCode &code, Value condition, llvm::function_ref<void()> body) {
   bool isKnown = choice && llvm::all_of(*plan.nest.getChoiceAxes(),
                                         [&](int64_t axis) { return llvm::is_contained(rangeAxes, unsigned(axis)); });
   bool clamps = std::exchange(code.clampsLoads, false); // one element, which is in bounds
@@ -261,7 +261,7 @@ void TileKernel::emitRanges(const IRMapping &arrays) {
   auto isBelow = [&](const SymExpr &bound) -> Value {
     return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, position, code.symbol(bound.str()));
   };
-  whenTried(code, isBelow(positions), [&] {
+  emitIfChosen(code, isBelow(positions), [&] {
     if (!ofRows || !ofKeys)
       return writeRanges(code, ofRows, position);
     code.branch(

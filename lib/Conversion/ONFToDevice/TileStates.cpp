@@ -25,7 +25,7 @@ Value TileKernel::regular(ScalarCode &code, AccOp acc, ArrayRef<Value> refs) {
 /// Returns whether a row's pivot may include an element: the pivot differs from its infinite
 /// identity. For example, a maximum of −∞ includes no element, and its correction factor has no
 /// meaning. Null if the identity is finite.
-Value TileKernel::hasSeen(ScalarCode &code, AccOp reference, Value value) {
+Value TileKernel::hasElements(ScalarCode &code, AccOp reference, Value value) {
   auto start = dyn_cast<FloatAttr>(getIdentity(reference.getMonoid(), value.getType()));
   return start && start.getValue().isInfinity() ? code.differs(value, code.constant(start)) : Value();
 }
@@ -652,7 +652,7 @@ Value TileKernel::mustRescale(ScalarCode &code, const Running &olds, const Runni
         near = code.both(near, regular(code, rescale.acc, before));
         // A row without elements so far has not started: no terms may be added to its states.
         for (auto [ref, value] : llvm::zip(rescale.refs, before))
-          near = code.both(near, hasSeen(code, plan.folded.scalars[ref].acc, value));
+          near = code.both(near, hasElements(code, plan.folded.scalars[ref].acc, value));
       }
       Value far = arith::XOrIOp::create(b, code.loc, near, code.constant(b.getBoolAttr(true)));
       Value result = code.both(changed, far);
@@ -810,7 +810,7 @@ TileKernel::Step TileKernel::passes(ScalarCode &code, Tile &tile, const Running 
         news.started[k] = map(code, "started", inputs, Over::rows(), {b.getI1Type()}, [&](ValueRange in, ValueRange) {
           Value ok = regular(code, rescale.acc, Values(in.drop_front()));
           for (auto [ref, value] : llvm::zip(rescale.refs, in.drop_front()))
-            ok = code.both(ok, hasSeen(code, plan.folded.scalars[ref].acc, value));
+            ok = code.both(ok, hasElements(code, plan.folded.scalars[ref].acc, value));
           return Values{ok ? b.createOrFold<arith::OrIOp>(code.loc, in[0], ok) : code.constant(b.getBoolAttr(true))};
         })[0];
       }

@@ -126,7 +126,7 @@ Values TileKernel::addPairs(ScalarCode &code, Value first, ValueRange olds) {
 Values TileKernel::addTile(ScalarCode &code, Value tile, ValueRange olds) {
   Value keys = code.symbol(plan.fold.getExtent());
   Value first = arith::MulIOp::create(b, code.named("first"), tile, code.index(plan.shape.keys));
-  if (!predicate->tells())
+  if (!predicate->isUseful())
     return addPairs(code, first, olds);
   // If ranges decide the tile, none of its pairs is needed.
   clampLoads(code);
@@ -211,7 +211,7 @@ void TileKernel::emitTable(const IRMapping &arrays) {
   Value to = arith::MinSIOp::create(b, code.named("to"), arith::AddIOp::create(b, code.loc, from, count), all);
   Value nothing = device::FillOp::create(b, code.named("seen"), typeOver(Over::parts(), b.getI1Type()),
                                          code.constant(b.getBoolAttr(false)));
-  whenTried(code, Value(), [&] {
+  emitIfChosen(code, Value(), [&] {
     Values seen = code.loop(from, to, {nothing, nothing}, {"tile", "holds", "fails"},
                             [&](Value tile, ValueRange olds) { return addTile(code, tile, olds); });
     storeSeen(code, seen, column);

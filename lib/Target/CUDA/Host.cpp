@@ -416,18 +416,23 @@ private:
     }
   }
   void printEntry(const char *result, const char *suffix, std::vector<std::string> more, const std::string &call,
-                  const std::string &before = "") {
+                  const std::vector<std::string> &before = {}) {
     std::vector<std::string> list = parameters();
     list.insert(list.end(), more.begin(), more.end());
     std::string head = wrapLine(std::string("extern \"C\" ") + result + " " + signature.name + suffix + "(" +
                                     llvm::join(list, ", ") + ") {",
                                 4);
-    std::string statement = before + (before.empty() ? "" : " ") + "return " + call + ";";
+    std::string statement = "return " + call + ";";
     size_t last = head.size() - head.rfind('\n') - 1; // columns of the last line
-    if (last + statement.size() + 3 <= 120)
+    if (before.empty() && last + statement.size() + 3 <= 120) {
       os << head << " " << statement << " }\n";
-    else
-      os << head << "\n" << wrapLine("  " + statement, 6) << "\n}\n";
+      return;
+    }
+    os << head << "\n";
+    for (const std::string &first : before)
+      line("  " + first);
+    line("  " + statement);
+    os << "}\n";
   }
   void printEntries() {
     std::string call = signature.name + "_call({" + arrayList() + "}";
@@ -440,13 +445,13 @@ private:
       printEntry("int32_t", "", {"void *workspace", "size_t bytes", "void *stream"},
                  call + ", {}, &stream, (char *)workspace, bytes)");
       printEntry("int64_t", "_workspace", {}, "code ? -int64_t(code) : needed",
-                 "int64_t needed = 0; const int32_t code = " + call + ", {}, nullptr, nullptr, 0, &needed);");
+                 {"int64_t needed = 0;", "const int32_t code = " + call + ", {}, nullptr, nullptr, 0, &needed);"});
     }
     printEntry("int32_t", "_check", {"char *message", "size_t n"}, call + ", {message, message ? n : 0})");
     if (signature.hasInputDependentTolerance())
       printEntry("int32_t", "_shown", {"void *workspace", "size_t bytes", "void *stream", "char *message", "size_t n"},
                  call + ", {message, message ? n : 0}, &stream, (char *)workspace, bytes, nullptr, true)",
-                 "if (message && n) *message = 0;");
+                 {"if (message && n) *message = 0;"});
     std::string list = "device";
     for (const KernelText &kernel : kernels)
       list += ", " + kernel.launch.name;
