@@ -141,7 +141,9 @@ int cudaPeekAtLastError(void) { return 700; } // an error of another call, which
 int cudaFuncSetAttribute(const void *kernel, int attribute, int value) { return attributes++ == refused_attribute; }
 static int encode(void *map, int type, unsigned rank, void *base, const void *extents, const void *strides,
                   const void *box, const void *steps, int a, int b, int c, int d) {
-  return !has_context ? 201 : maps++ == refused_map;
+  if (!has_context || maps == refused_map) return has_context ? 1 : 201;
+  ++maps;
+  return 0;
 }
 int cudaFree(void *place) { has_context = 1; return place != 0; }
 int cudaGetDriverEntryPointByVersion(const char *name, void **found, unsigned version, unsigned long long flags,
