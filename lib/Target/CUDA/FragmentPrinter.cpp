@@ -408,6 +408,8 @@ Operation *KernelPrinter::printMaps(device::MapOp first) {
   popScope();
   std::string text = body.substr(mark);
   body.resize(mark);
+  if (text.empty()) // every result is an input in its own registers
+    return last;
   bool single = statements == 1 && llvm::StringRef(text).count('\n') == 1;
   std::string only = llvm::StringRef(text).trim().str();
   if (single && 2 * depth + head.size() + 1 + only.size() <= 120) {

@@ -477,7 +477,10 @@ void KernelPrinter::assign(ValueRange targets, ValueRange sources) {
       continue;
     }
     Expr expr = value(source);
-    bool isVariable = llvm::is_contained(changed, expr.text) && expr.text != changed[k];
+    // Whether an assignment before this one changes the source.
+    bool isVariable = false;
+    for (size_t before = 0; before != k; ++before)
+      isVariable |= changed[before] == expr.text && texts[before] != changed[before];
     bool isConstant = source.getDefiningOp<arith::ConstantOp>() || values.count(source);
     if (isVariable || !isConstant) {
       if (isFragment(source)) {
