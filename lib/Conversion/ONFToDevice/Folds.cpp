@@ -191,12 +191,7 @@ std::pair<Value, Value> FoldWriter::interval(AffineMap lower, AffineMap upper) {
   if (auto values = affine::expandAffineMap(b, code.loc, bounds, operands))
     for (Value value : *values)
       high = b.createOrFold<arith::MinSIOp>(code.loc, high, value);
-  if (auto values = affine::expandAffineMap(b, code.loc, conditions, operands))
-    for (Value value : *values) {
-      Value holds = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sge, value, code.index(0));
-      high = arith::SelectOp::create(b, code.loc, holds, high, code.index(0));
-    }
-  return {low, high};
+  return {low, code.zeroUnless(conditions, operands, high)};
 }
 
 /// Returns whether the row sees each index of its range: one piece, which is visited and full in

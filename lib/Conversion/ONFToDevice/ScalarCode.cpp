@@ -7,6 +7,7 @@
 #include "lib/Conversion/ONFToDevice/RowLanes.h"
 #include "lib/Conversion/ONFToDevice/Tiles.h"
 #include "lib/Support/IndexCast.h"
+#include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -129,6 +130,17 @@ Value ScalarCode::differs(Value x, Value y) {
   if (isa<FloatType>(x.getType()))
     return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, x, y);
   return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, x, y);
+}
+
+Value ScalarCode::zeroUnless(AffineMap conditions, ValueRange operands, Value bound) {
+  auto values = affine::expandAffineMap(b, loc, conditions, operands);
+  if (!values)
+    return bound;
+  for (Value value : *values) {
+    Value holds = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, value, index(0));
+    bound = arith::SelectOp::create(b, loc, holds, bound, index(0));
+  }
+  return bound;
 }
 
 Value ScalarCode::narrow(Value number) {

@@ -69,6 +69,8 @@ public:
   mlir::Value both(mlir::Value x, mlir::Value y);   // null: true
   mlir::Value either(mlir::Value x, mlir::Value y); // null: false
   mlir::Value differs(mlir::Value x, mlir::Value y);
+  /// Returns a bound, or 0 unless every condition e of the map has e ≥ 0 (see `splitConditions`).
+  mlir::Value zeroUnless(mlir::AffineMap conditions, mlir::ValueRange operands, mlir::Value bound);
   /// Returns an index below 2^32 in a form that shows a compiler its range. Numbers of tiles and
   /// blocks are such indices, because a grid has fewer than 2^32 blocks and an axis of TMA is no
   /// longer. ptxas then knows that the upper 32 bits are 0, so that each number takes one register.

@@ -144,12 +144,7 @@ std::pair<Value, Value> TileKernel::interval(ScalarCode &code, AffineMap lower, 
   if (auto values = affine::expandAffineMap(b, code.loc, bounds, operands))
     for (Value value : *values)
       high = extreme<arith::MinSIOp>(code, high, value);
-  if (auto values = affine::expandAffineMap(b, code.loc, conditions, operands))
-    for (Value value : *values) {
-      Value holds = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sge, value, code.index(0));
-      high = arith::SelectOp::create(b, code.loc, holds, high, code.index(0));
-    }
-  return {low, high};
+  return {low, code.zeroUnless(conditions, operands, high)};
 }
 
 /// Names a computed value that has no name.

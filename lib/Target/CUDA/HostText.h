@@ -133,7 +133,7 @@ bool check_workspace(Message &m, const Array (&arrays)[N], const char *workspace
   REFUSE_IF(needed && (!workspace || uintptr_t(workspace) % 64), MOA_WORKSPACE,
             "the workspace at %p is NULL or not a multiple of 64", (const void *)workspace);
   for (const Array &a : arrays)
-    REFUSE_IF(a.span && a.begin < workspace + needed && workspace < a.begin + a.span, MOA_OVERLAP,
+    REFUSE_IF(needed && a.span && a.begin < workspace + needed && workspace < a.begin + a.span, MOA_OVERLAP,
               "the workspace overlaps %s", a.name);
   return true;
 }

@@ -75,9 +75,9 @@ private:
   void writeVariable(const std::string &declaration);
   /// Prints a constant, on the line of the constant before if the types agree.
   void writeConstant(const std::string &type, const std::string &declarator);
-  /// Prints a comment on lines of its own.
-  /// Writes a statement, and a comment behind it if both fit into a line.
+  /// Prints a statement. Adds a comment at its end if the line has room.
   void writeWithNote(const std::string &text, const std::string &note);
+  /// Prints a comment on lines of its own.
   void writeComment(const std::string &text);
   bool continueLine(const std::string &kind, const std::string &text);
   /// Opens and closes a block. `text` is its end or the head of the next block. If the head uses

@@ -266,7 +266,7 @@ MOA_SHARED int32_t moa_check_workspace(moa_array *const *arrays, int count, moa_
   for (int k = 0; k < count; ++k) {
     const moa_array *a = arrays[k];
     const char *begin = (const char *)workspace;
-    if (a->span && a->begin < begin + needed.value && begin < a->begin + a->span)
+    if (needed.value && a->span && a->begin < begin + needed.value && begin < a->begin + a->span)
       return moa_refuse(m, MOA_OVERLAP, "the workspace overlaps %s", a->name);
   }
   return MOA_OK;

@@ -228,29 +228,29 @@ def refuse(path):
 
 class Host(unittest.TestCase):
 
+    def called(self, directory, spec, how):
+        """The output of this file, run with the word `how` and the library of a specification."""
+        base = os.path.join(directory, "kernel")
+        made = mt.tool("moa-codegen", spec, "--target=cuda", "-o", base + ".cu")
+        self.assertEqual(made.returncode, 0, made.stderr)
+        built = build(base)
+        self.assertEqual(built.returncode, 0, built.stdout)
+        done = run(how, base + ".so", device=base + "-device.so")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        return done.stdout
+
     def test_a_check_shows_nothing(self):
         """NAME_check and NAME_workspace of a result whose tolerance no bound shows return 0; NAME returns 15."""
         with tempfile.TemporaryDirectory(prefix="moa-test-") as directory:
-            base = os.path.join(directory, "never")
-            with open(base + ".moa", "w", encoding="utf-8") as file:
+            spec = os.path.join(directory, "never.moa")
+            with open(spec, "w", encoding="utf-8") as file:
                 file.write("kernel never[N](is_known : f32[N]) -> y : f32[N] within 1e-3 relative { y = is_known * 2 }\n")
-            made = mt.tool("moa-codegen", base + ".moa", "--target=cuda", "-o", base + ".cu")
-            self.assertEqual(made.returncode, 0, made.stderr)
-            built = build(base)
-            self.assertEqual(built.returncode, 0, built.stdout)
-            done = run("--never", base + ".so", device=base + "-device.so")
-            self.assertEqual((done.returncode, done.stdout), (0, "0 0 15 1\n"), done.stdout)
+            self.assertEqual(self.called(directory, spec, "--never"), "0 0 15 1\n")
 
     def test_nothing_is_launched(self):
         """If anything is refused, nothing has been written: all checks come before the first launch."""
         with tempfile.TemporaryDirectory(prefix="moa-test-") as directory:
-            base = os.path.join(directory, "backward")
-            made = mt.tool("moa-codegen", mt.example("backward"), "--set", "T=bf16", "--target=cuda", "-o", base + ".cu")
-            self.assertEqual(made.returncode, 0, made.stderr)
-            built = build(base)
-            self.assertEqual(built.returncode, 0, built.stdout)
-            done = run("--refuse", base + ".so", device=base + "-device.so")
-            self.assertEqual((done.returncode, done.stdout), (0, "refused\n"), done.stdout)
+            self.assertEqual(self.called(directory, mt.example("backward"), "--refuse"), "refused\n")
 
     def test_shown(self):
         """What stands in the workspace is compared with tolerances."""
@@ -268,14 +268,8 @@ class Host(unittest.TestCase):
 
     def test_refusals(self):
         with tempfile.TemporaryDirectory(prefix="moa-test-") as directory:
-            base = os.path.join(directory, "gqa")
-            made = mt.tool("moa-codegen", mt.example("gqa_causal"), "--target=cuda", "-o",
-                           base + ".cu")
-            self.assertEqual(made.returncode, 0, made.stderr)
-            built = build(base)
-            self.assertEqual(built.returncode, 0, built.stdout)
-            done = run("--check", base + ".so", device=base + "-device.so")
-            self.assertEqual((done.returncode, done.stdout), (0, f"{len(CASES)} cases\n"))
+            output = self.called(directory, mt.example("gqa_causal"), "--check")
+            self.assertEqual(output, f"{len(CASES)} cases\n")
 
 
 if __name__ == "__main__":
