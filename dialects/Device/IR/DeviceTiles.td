@@ -229,13 +229,14 @@ def Device_ArriveOp : Device_Op<"arrive"> {
 def Device_FillOp : Device_Op<"fill", [Pure]> {
   let summary = "A fragment of one value";
   let description = [{
-    Every element that a thread holds is that thread's `value`.
+    Every element that a thread holds is that thread's `value`. The first value of a state names it
+    as `state`, so that equal fills of two states are not merged into one.
 
-        %z = device.fill %zero : f32 -> !device.fragment<…>
+        %z = device.fill %zero {state = "O"} : f32 -> !device.fragment<…>
 
     Constraint: the value has the fragment's element type (C1).
   }];
-  let arguments = (ins AnyType:$value);
+  let arguments = (ins AnyType:$value, OptionalAttr<StrAttr>:$state);
   let results = (outs Device_FragmentType:$result);
   let assemblyFormat = "$value attr-dict `:` type($value) `->` type($result)";
   let hasVerifier = 1;

@@ -844,32 +844,35 @@ private:
 /// Binds the indices: block = ((i0 · n1 + i1) · … · tiles + tile) · column tiles + column tile.
 void LaneKernel::bindIndices(ScalarCode &code) {
   Value thread = device::ThreadOp::create(b, code.named("thread"), b.getIndexType());
-  lane = arith::RemUIOp::create(b, code.named("lane"), thread, code.index(form.lanes));
+  lane = arith::RemUIOp::create(b, code.named("lane_of_row"), thread, code.index(form.lanes));
   Value group = arith::DivUIOp::create(b, code.named("group"), thread, code.index(form.lanes));
   Value rest = device::BlockOp::create(b, code.loc, b.getIndexType());
-  auto digit = [&](Value radix, bool isFirst, StringRef name) -> Value {
-    if (isFirst)
+  unsigned rowAxis = form.rowAxis();
+  // Takes the last digit of `rest`. `left` is the number of indices in the rest, `first` names the
+  // last of them.
+  auto digit = [&](Value radix, unsigned left, StringRef name, StringRef first) -> Value {
+    if (left == 0)
       return rest;
     // At most the number of blocks, so that divisions have 32 bits.
-    return code.takeDigit(rest, code.narrow(radix), name);
+    return code.takeDigit(rest, code.narrow(radix), name, left == 1 ? first : "outer_index");
   };
-  unsigned rowAxis = form.rowAxis();
   if (form.columnsInNest) {
     SymExpr count = tiles(rowAxis + 1, form.step() * form.runsPerLane);
     firstRun = code.index(0);
     if (count.getConstant() != 1) {
-      Value tile = digit(code.symbol(count.str()), false, "column_tile");
+      Value tile = digit(code.symbol(count.str()), rowAxis + 1, "column_tile", "tile");
       firstRun = arith::MulIOp::create(b, code.named("first_run"), tile, code.index(form.runsPerLane));
     }
   }
   int64_t rows = form.rowsPerLane * form.rows();
-  Value tile = digit(code.symbol(tiles(rowAxis, rows).str()), rowAxis == 0, "tile");
-  firstRow = arith::AddIOp::create(b, code.loc, arith::MulIOp::create(b, code.loc, tile, code.index(rows)), group);
+  Value tile = digit(code.symbol(tiles(rowAxis, rows).str()), rowAxis, "tile", nameOf(0));
+  firstRow =
+      arith::AddIOp::create(b, code.named("row"), arith::MulIOp::create(b, code.loc, tile, code.index(rows)), group);
   if (form.rowsPerLane == 1)
     bindRow(code, Value());
   Block &body = form.nest.getBody().front();
   for (unsigned axis = rowAxis; axis-- > 0;)
-    code.bind(body.getArgument(axis), digit(code.symbol(extent(axis)), axis == 0, nameOf(axis)));
+    code.bind(body.getArgument(axis), digit(code.symbol(extent(axis)), axis, nameOf(axis), nameOf(0)));
 }
 
 /// Binds the row of a lane with this number, or its only row. Lanes beyond the last row compute that row again and

@@ -151,9 +151,9 @@ Value ScalarCode::narrow(Value number) {
   return arith::IndexCastOp::create(b, number.getLoc(), b.getIndexType(), wide);
 }
 
-Value ScalarCode::takeDigit(Value &rest, Value radix, StringRef name) {
+Value ScalarCode::takeDigit(Value &rest, Value radix, StringRef name, StringRef restName) {
   Value digit = arith::RemUIOp::create(b, named(name), rest, radix);
-  rest = arith::DivUIOp::create(b, loc, rest, radix);
+  rest = arith::DivUIOp::create(b, restName.empty() ? loc : named(restName), rest, radix);
   return digit;
 }
 

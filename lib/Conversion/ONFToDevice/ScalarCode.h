@@ -76,8 +76,8 @@ public:
   /// longer. ptxas then knows that the upper 32 bits are 0, so that each number takes one register.
   mlir::Value narrow(mlir::Value number);
   /// Returns the remainder of `rest` by `radix`, with a name for readers. Replaces `rest` with the
-  /// quotient.
-  mlir::Value takeDigit(mlir::Value &rest, mlir::Value radix, llvm::StringRef name);
+  /// quotient, named `restName` if that is given.
+  mlir::Value takeDigit(mlir::Value &rest, mlir::Value radix, llvm::StringRef name, llvm::StringRef restName = "");
 
   mlir::OpBuilder &b;
   mlir::Location loc;

@@ -178,7 +178,7 @@ SmallVector<std::string> TileKernel::namesOf(const Running &running) {
 TileKernel::Running TileKernel::initialise(ScalarCode &code) {
   Running running;
   auto fill = [&](Value value, FragmentType type, const Twine &name) -> Value {
-    return device::FillOp::create(b, code.named(name.str()), type, value);
+    return device::FillOp::create(b, code.named(name.str()), type, value, b.getStringAttr(name.str()));
   };
   for (auto [k, scalar] : llvm::enumerate(plan.folded.scalars)) {
     AccOp acc = scalar.acc;

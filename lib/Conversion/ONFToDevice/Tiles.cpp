@@ -183,7 +183,8 @@ void TileKernel::findRange(ScalarCode &code) {
   firstTile =
       arith::DivUIOp::create(b, code.named("first_tile"), arith::SelectOp::create(b, code.loc, some, low, zero), size);
   Value up = arith::AddIOp::create(b, code.loc, high, more);
-  Value end = arith::DivUIOp::create(b, code.loc, arith::SelectOp::create(b, code.loc, some, up, zero), size);
+  Value end =
+      arith::DivUIOp::create(b, code.named("end_or_none"), arith::SelectOp::create(b, code.loc, some, up, zero), size);
   firstTile = code.narrow(firstTile);
   endTile = code.narrow(arith::SelectOp::create(b, code.named("end_tile"), some, end, firstTile));
 }

@@ -40,7 +40,7 @@ inline const HostFunction kHostFunctions[] = {
 namespace {
 // An error: the caller's buffer, which may be empty, and the code. The second macro adds the name of the array `a`.
 struct Message { char *text; size_t size; int32_t code = MOA_OK; };
-bool fail(Message &m, int32_t code, int /*length*/) { return (m.code = code) == MOA_OK; }
+bool fail(Message &m, int32_t code, int /*length*/) { m.code = code; return false; }
 #define REFUSE_IF(wrong, number, ...) if (wrong) return fail(m, number, snprintf(m.text, m.size, __VA_ARGS__))
 #define REJECT_IF(wrong, number, reason, ...) REFUSE_IF(wrong, number, "%s: " reason, a.name, __VA_ARGS__)
 struct Checked { // an integer that remembers overflow and division by zero

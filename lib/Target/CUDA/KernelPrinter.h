@@ -154,6 +154,7 @@ private:
   bool hasRoles();
   void initBarriers(mlir::Value hasWork = {});
   void printSpecialize(device::SpecializeOp op);
+  void writeProducerNotes(mlir::Region &producer);
   void printRoles(device::SpecializeOp op);
   void printProducerBlocks(device::SpecializeOp op);
   void printConsumerBlocks(device::SpecializeOp op);

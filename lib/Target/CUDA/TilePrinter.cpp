@@ -190,6 +190,28 @@ void KernelPrinter::printSpecialize(device::SpecializeOp op) {
   printRoles(op);
 }
 
+/// Says how the ring protocol starts, in which order the producer takes tiles, and which arrays it
+/// copies into two rings.
+void KernelPrinter::writeProducerNotes(Region &producer) {
+  bool ordersTiles = false;
+  llvm::DenseMap<Value, llvm::SmallDenseSet<Value>> rings; // by array
+  std::vector<std::string> twice;
+  producer.walk([&](Operation *op) {
+    ordersTiles |= isa<arith::SelectOp>(op) && getNameInProgram(op->getResult(0)) == "tile";
+    auto copy = dyn_cast<device::CopyOp>(op);
+    if (!copy || !op->getParentOfType<scf::ForOp>())
+      return;
+    auto &found = rings[copy.getArray()];
+    if (found.insert(copy.getRing()).second && found.size() == 2)
+      twice.push_back(names.of(copy.getArray()));
+  });
+  writeComment("A fresh barrier passes a wait for parity 1: the first round does not wait." +
+               std::string(ordersTiles ? " Tiles that need the mask come first." : ""));
+  if (!twice.empty())
+    writeComment("It copies " + llvm::join(twice, " and ") +
+                 " twice per tile, because scores release a stage earlier than sums do.");
+}
+
 void KernelPrinter::printRoles(device::SpecializeOp op) {
   writeComment(
       "Producer warpgroup: one thread copies tiles by TMA into free stages. Consumer warpgroups: 64 rows each.");
@@ -201,7 +223,7 @@ void KernelPrinter::printRoles(device::SpecializeOp op) {
   if (hasRings) {
     writeComment(
         "Full barriers complete when the bytes of a tile have arrived, empty ones when all consumer warps have.");
-    writeComment("A fresh barrier passes a wait for parity 1, so that the first round of stages does not wait.");
+    writeProducerNotes(op.getProducer());
   }
   launch.nextBlock ? printProducerBlocks(op) : printBlock(op.getProducer().front());
   close();

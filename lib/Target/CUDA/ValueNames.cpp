@@ -69,6 +69,11 @@ static std::string wordFor(Operation *op) {
       .Case<math::AbsFOp>([](auto) { return "magnitude"; })
       .Case<arith::IndexCastOp, arith::ExtUIOp, arith::TruncIOp, device::OpaqueOp>(
           [](Operation *o) { return wordFor(o->getOperand(0)); })
+      .Case<device::ThreadOffsetOp>([](device::ThreadOffsetOp offset) {
+        auto index = cast<BlockArgument>(offset.getIndex());
+        unsigned inputs = cast<device::MapOp>(index.getOwner()->getParentOp()).getInputs().size();
+        return index.getArgNumber() == inputs ? "row_offset" : "column";
+      })
       .Case<arith::TruncFOp>([](auto) { return "rounded"; })
       .Case<arith::ExtFOp>([](auto) { return "wide"; })
       .Case<arith::SelectOp>([](arith::SelectOp select) {
@@ -277,6 +282,24 @@ std::string KernelPrinter::wishForLoaded(Value value) const {
   return base.empty() || base == "run" ? "" : appendWord(base, "element");
 }
 
+/// Returns the array that a sum is an offset into, directly or as a part of the offset. Null: none
+/// or several.
+static Value arrayAt(Value sum) {
+  Value array;
+  for (Operation *user : sum.getUsers()) {
+    Value found;
+    if (isa<arith::AddIOp>(user))
+      found = arrayAt(user->getResult(0));
+    else
+      llvm::TypeSwitch<Operation *>(user).Case<device::LoadOp, device::StoreOp, device::LoadRunOp, device::StoreRunOp>(
+          [&](auto access) { found = access.getOffset() == sum ? access.getArray() : nullptr; });
+    if (!found || (array && array != found))
+      return nullptr;
+    array = found;
+  }
+  return array;
+}
+
 std::string KernelPrinter::wishFor(Value value, const char *fallback) const {
   if (value.getDefiningOp() && !isa<device::FragmentType, MemRefType>(value.getType()))
     for (const std::string &wish : {wishForState(value), wishForStored(value)})
@@ -289,6 +312,9 @@ std::string KernelPrinter::wishFor(Value value, const char *fallback) const {
     wish = wishForFragment(value);
   if (auto sum = value.getDefiningOp<arith::AddIOp>(); sum && wish.empty())
     wish = indexWord(sum);
+  if (value.getDefiningOp<arith::AddIOp>() && wish.empty())
+    if (Value array = arrayAt(value))
+      wish = appendWord(names.of(array), "offset");
   if (wish.empty())
     wish = wordFor(value.getDefiningOp());
   return wish.empty() ? fallback : wish;
