@@ -4,8 +4,9 @@
  *
  *   moa_error *error = NULL;
  *   moa_compilation *unit = moa_compile_file(NULL, "sdpa.moa", &error);
- *   moa_kernel *kernel = moa_load(unit, "sdpa", &error);
- *   code = moa_kernel_call(kernel, arrays, 4, &scale, 1, message, sizeof message);
+ *   moa_kernel *kernel = unit ? moa_load(unit, "sdpa", &error) : NULL;
+ *   if (kernel)
+ *     code = moa_kernel_call(kernel, arrays, 4, &scale, 1, message, sizeof message);
  *
  * moa/Compiler.h is the same interface in C++.
  *
@@ -283,16 +284,17 @@ MOA_API moa_text *moa_compilation_diagnostics(const moa_compilation *compilation
 // Work is done on demand and cached: printing a level runs the passes up to it once. Texts belong
 // to the caller.
 
-/// Prints a level as text that moa-opt reads back (LLVM: LLVM IR).
-MOA_API moa_text *moa_compilation_print(moa_compilation *compilation, moa_level level, moa_error **error);
+/// Prints a level, a moa_level, as text that moa-opt reads back (LLVM: LLVM IR).
+MOA_API moa_text *moa_compilation_print(moa_compilation *compilation, int32_t level, moa_error **error);
 /// Prints the normal forms dnf and onf of every kernel as readable mathematics.
 MOA_API moa_text *moa_compilation_mathematics(moa_compilation *compilation, moa_error **error);
 /// Explains how the kernels were derived. Requires moa_options_set_explain.
 MOA_API moa_text *moa_compilation_explain(moa_compilation *compilation, moa_error **error);
 /// Returns CUDA C++ of all kernels, as one self-contained file.
 MOA_API moa_text *moa_compilation_cuda(moa_compilation *compilation, moa_error **error);
-/// Returns one part of the PTX of all kernels. The other parts are kept for later calls.
-MOA_API moa_text *moa_compilation_ptx(moa_compilation *compilation, moa_ptx_part part, moa_error **error);
+/// Returns one part, a moa_ptx_part, of the PTX of all kernels. The other parts are kept for later
+/// calls.
+MOA_API moa_text *moa_compilation_ptx(moa_compilation *compilation, int32_t part, moa_error **error);
 /// Returns all kernels as machine code for sm_90a. Needs the ptxas of a CUDA toolkit at run time.
 MOA_API moa_text *moa_compilation_cubin(moa_compilation *compilation, moa_error **error);
 /// Returns object code for the processor of the options.
@@ -302,12 +304,12 @@ MOA_API moa_text *moa_compilation_object(moa_compilation *compilation, moa_error
 MOA_API moa_text *moa_compilation_header(moa_compilation *compilation, moa_error **error);
 /// Returns the schedule of the lifted level, which can be edited and read back.
 MOA_API moa_text *moa_compilation_schedule(moa_compilation *compilation, moa_error **error);
-/// Reports data movement, workspace, schedule and findings of the derivation. `names` and `values`
-/// are `count` symbols with their values. With all symbols, every polynomial is followed by its
-/// value; values of only some symbols are an error. `count` may be 0.
-MOA_API moa_text *moa_compilation_report(moa_compilation *compilation, moa_report_format format,
-                                         const char *const *names, const int64_t *values, size_t count,
-                                         moa_error **error);
+/// Reports data movement, workspace, schedule and findings of the derivation, in a
+/// moa_report_format. `names` and `values` are `count` symbols with their values; `count` may be 0.
+/// With all symbols, every polynomial is followed by its value. Values of only some symbols are an
+/// error.
+MOA_API moa_text *moa_compilation_report(moa_compilation *compilation, int32_t format, const char *const *names,
+                                         const int64_t *values, size_t count, moa_error **error);
 
 //===----------------------------------------------------------------------===//
 // Interfaces of kernels

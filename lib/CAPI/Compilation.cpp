@@ -125,8 +125,8 @@ moa_text *moa_compilation_diagnostics(const moa_compilation *compilation, bool r
 // Texts
 //===----------------------------------------------------------------------===//
 
-moa_text *moa_compilation_print(moa_compilation *compilation, moa_level level, moa_error **error) {
-  bool isLevel = int(level) >= MOA_LEVEL_MOA && int(level) <= MOA_LEVEL_DEVICE;
+moa_text *moa_compilation_print(moa_compilation *compilation, int32_t level, moa_error **error) {
+  bool isLevel = level >= MOA_LEVEL_MOA && level <= MOA_LEVEL_DEVICE;
   return ask(compilation, error, isLevel ? nullptr : "there is no level of this number",
              [&](Compilation &unit) { return unit.print(static_cast<Level>(level)); });
 }
@@ -144,7 +144,7 @@ moa_text *moa_compilation_cuda(moa_compilation *compilation, moa_error **error) 
 }
 
 /// Returns one part of the PTX, which is made by the first query.
-static std::optional<std::string> getPart(moa_compilation &compilation, moa_ptx_part part) {
+static std::optional<std::string> getPart(moa_compilation &compilation, int32_t part) {
   if (!compilation.ptx)
     compilation.ptx = compilation.unit.ptx();
   if (!compilation.ptx)
@@ -153,8 +153,8 @@ static std::optional<std::string> getPart(moa_compilation &compilation, moa_ptx_
   return part == MOA_PTX_TEXT ? files.text : part == MOA_PTX_LAUNCHER ? files.launcher : files.manifest;
 }
 
-moa_text *moa_compilation_ptx(moa_compilation *compilation, moa_ptx_part part, moa_error **error) {
-  bool isPart = int(part) >= MOA_PTX_TEXT && int(part) <= MOA_PTX_MANIFEST;
+moa_text *moa_compilation_ptx(moa_compilation *compilation, int32_t part, moa_error **error) {
+  bool isPart = part >= MOA_PTX_TEXT && part <= MOA_PTX_MANIFEST;
   return ask(compilation, error, isPart ? nullptr : "there is no part of PTX of this number",
              [&](Compilation &) { return getPart(*compilation, part); });
 }
@@ -176,9 +176,8 @@ moa_text *moa_compilation_schedule(moa_compilation *compilation, moa_error **err
 }
 
 /// Returns the fault of the arguments of a report, or null.
-static const char *checkReport(moa_report_format format, const char *const *names, const int64_t *values,
-                               size_t count) {
-  if (int(format) != MOA_REPORT_TEXT && int(format) != MOA_REPORT_JSON)
+static const char *checkReport(int32_t format, const char *const *names, const int64_t *values, size_t count) {
+  if (format != MOA_REPORT_TEXT && format != MOA_REPORT_JSON)
     return "there is no format of a report of this number";
   if (count && (!names || !values))
     return "the names or the values of the symbols are NULL";
@@ -188,7 +187,7 @@ static const char *checkReport(moa_report_format format, const char *const *name
   return nullptr;
 }
 
-moa_text *moa_compilation_report(moa_compilation *compilation, moa_report_format format, const char *const *names,
+moa_text *moa_compilation_report(moa_compilation *compilation, int32_t format, const char *const *names,
                                  const int64_t *values, size_t count, moa_error **error) {
   return ask(compilation, error, checkReport(format, names, values, count), [&](Compilation &unit) {
     std::map<std::string, int64_t> symbols;

@@ -51,8 +51,11 @@ class CInterface(unittest.TestCase):
         return self.work / name
 
     def test_client(self):
-        printed = run(self.build(C, INPUTS / "client.c"), SOURCE / "examples" / "sdpa.moa")
+        dumped = self.work / "dumped"
+        dumped.mkdir()
+        printed = run(self.build(C, INPUTS / "client.c"), SOURCE / "examples" / "sdpa.moa", dumped)
         self.assertEqual(printed, "0 checks failed\n")
+        self.assertTrue(list(dumped.iterdir()))
 
     def test_null(self):
         self.assertEqual(run(self.build(C, INPUTS / "null.c")), "0 checks failed\n")

@@ -1,4 +1,5 @@
-/* Compiles and calls attention by the C interface. The first argument is examples/sdpa.moa. */
+/* Compiles and calls attention by the C interface. The arguments are examples/sdpa.moa and a
+ * directory that the compiler fills. */
 #include "check.h"
 #include <math.h>
 #include <stdlib.h>
@@ -169,7 +170,7 @@ static void checkTexts(moa_compilation *unit) {
   moa_error *error = NULL;
   static const char *const parts[] = {"moa.", "dnf.", "onf.", "onf.", "vector", "define", "device."};
   for (int level = MOA_LEVEL_MOA; level <= MOA_LEVEL_DEVICE; ++level) {
-    moa_text *text = moa_compilation_print(unit, (moa_level)level, &error);
+    moa_text *text = moa_compilation_print(unit, level, &error);
     CHECK_PART(moa_text_data(text), parts[level]);
     CHECK(text && moa_text_size(text) == strlen(moa_text_data(text)));
     CHECK(!error);
@@ -221,13 +222,13 @@ static void checkQueries(moa_compilation *unit) {
   CHECK_ERROR(MOA_STATUS_ARGUMENT, "the name of a symbol is NULL");
   CHECK(!moa_compilation_report(unit, MOA_REPORT_TEXT, NULL, values, 2, &error));
   CHECK_ERROR(MOA_STATUS_ARGUMENT, "the names or the values of the symbols are NULL");
-  CHECK(!moa_compilation_report(unit, (moa_report_format)2, NULL, NULL, 0, &error));
+  CHECK(!moa_compilation_report(unit, 2, NULL, NULL, 0, &error));
   CHECK_ERROR(MOA_STATUS_ARGUMENT, "there is no format of a report of this number");
-  CHECK(!moa_compilation_print(unit, (moa_level)7, &error));
+  CHECK(!moa_compilation_print(unit, -1, &error));
   CHECK_ERROR(MOA_STATUS_ARGUMENT, "there is no level of this number");
-  CHECK(!moa_compilation_ptx(unit, (moa_ptx_part)3, &error));
+  CHECK(!moa_compilation_ptx(unit, 3, &error));
   CHECK_ERROR(MOA_STATUS_ARGUMENT, "there is no part of PTX of this number");
-  CHECK(!moa_compilation_print(unit, (moa_level)7, NULL));
+  CHECK(!moa_compilation_print(unit, 7, NULL));
   moa_text *text = moa_compilation_print(unit, MOA_LEVEL_ONF, &error);
   CHECK(text && !error);
   moa_text_destroy(text);
@@ -317,8 +318,74 @@ static void checkTolerance(const char *path) {
   moa_options_destroy(options);
 }
 
+/* Options that show in the diagnostics or the interface of a compilation of sdpa. */
+static void checkOptions(const char *path, const char *directory) {
+  moa_error *error = NULL;
+  moa_options *options = moa_options_create();
+  CHECK(moa_options_set_processor(options, "abacus") == MOA_STATUS_OK);
+  CHECK(!moa_compile_file(options, path, &error));
+  CHECK_ERROR(MOA_STATUS_COMPILATION, "abacus");
+  moa_options_set_processor(options, "");
+  CHECK(moa_options_set_plans(options, "plans", "found.json") == MOA_STATUS_OK);
+  CHECK(!moa_compile_file(options, path, &error));
+  CHECK_ERROR(MOA_STATUS_COMPILATION, "found.json");
+  moa_options_set_plans(options, NULL, NULL);
+
+  CHECK(moa_options_set_architecture(options, "sm_90a") == MOA_STATUS_OK);
+  CHECK(moa_options_set_dump_directory(options, directory) == MOA_STATUS_OK);
+  CHECK(moa_options_add_tolerance(options, "O=3e-2,relative,sampled") == MOA_STATUS_OK);
+  CHECK(moa_options_set_decisions(options, true) == MOA_STATUS_OK);
+  moa_compilation *unit = moa_compile_file(options, path, &error);
+  CHECK(unit && !error);
+  const moa_kernel_info *info = moa_compilation_kernel(unit, 0);
+  CHECK(moa_kernel_info_parameter_count(info) > 5);
+  CHECK_TEXT(moa_parameter_decision_of(moa_kernel_info_parameter(info, 4)), "");
+  CHECK_TEXT(moa_parameter_decision_of(moa_kernel_info_parameter(info, 5)), "O");
+  moa_tolerance tolerance = {0, false, false};
+  CHECK(moa_parameter_tolerance(moa_kernel_info_parameter(info, 4), &tolerance));
+  CHECK(tolerance.epsilon == 3e-2 && tolerance.is_relative && tolerance.is_sampled);
+  moa_text *schedule = moa_compilation_schedule(unit, &error);
+  CHECK_PART(moa_text_data(schedule), "warpgroup");
+  moa_text_destroy(schedule);
+  moa_compilation_destroy(unit);
+  moa_options_destroy(options);
+
+  /* A variant that can never be used gives a warning, which is no error. */
+  options = moa_options_create();
+  CHECK(moa_options_set_mixed_precision(options, true) == MOA_STATUS_OK);
+  CHECK(moa_options_set_warns_if_unused(options, true) == MOA_STATUS_OK);
+  unit = moa_compile_file(options, path, &error);
+  moa_text_destroy(moa_compilation_print(unit, MOA_LEVEL_LIFTED, &error));
+  CHECK(unit && !error);
+  CHECK(moa_compilation_diagnostic_count(unit) > 0);
+  CHECK(moa_diagnostic_severity(moa_compilation_diagnostic(unit, 0)) == MOA_SEVERITY_WARNING);
+  moa_text *warnings = moa_compilation_diagnostics(unit, false, &error);
+  CHECK_PART(moa_text_data(warnings), "warning: ");
+  moa_text_destroy(warnings);
+  moa_compilation_destroy(unit);
+  moa_options_destroy(options);
+}
+
+static void checkPtx(void) {
+  static const char *const parts[] = {".target sm_90a", "cuLaunchKernel", "\"programs\""};
+  moa_error *error = NULL;
+  moa_compilation *unit =
+      moa_compile_text(NULL, "kernel next[N](x : i32[N]) -> y : i32[N] { y = x + 1 }", NULL, &error);
+  for (int part = MOA_PTX_TEXT; part <= MOA_PTX_MANIFEST; ++part) {
+    moa_text *text = moa_compilation_ptx(unit, part, &error);
+    CHECK_PART(moa_text_data(text), parts[part]);
+    moa_text_destroy(text);
+  }
+  CHECK(!error);
+  moa_text *cubin = moa_compilation_cubin(unit, &error); /* if there is a CUDA toolkit */
+  CHECK(cubin ? !error && !memcmp(moa_text_data(cubin), "\177ELF", 4) : error != NULL);
+  moa_text_destroy(cubin);
+  moa_error_destroy(error);
+  moa_compilation_destroy(unit);
+}
+
 int main(int count, char **words) {
-  if (count != 2)
+  if (count != 3)
     return 2;
   CHECK(moa_api_version() == MOA_API_VERSION);
   CHECK_PART(moa_version_text(), ".");
@@ -350,6 +417,8 @@ int main(int count, char **words) {
   moa_kernel_destroy(kernel);
   checkMistakes(words[1]);
   checkTolerance(words[1]);
+  checkOptions(words[1], words[2]);
+  checkPtx();
   printf("%d checks failed\n", failures);
   return failures != 0;
 }
