@@ -161,8 +161,8 @@ MOA_API moa_status moa_error_code(const moa_error *error);
 /// Returns the error as text. For each diagnostic it has file, line, column, the source line and a
 /// caret.
 MOA_API const char *moa_error_message(const moa_error *error);
-/// Returns the number of diagnostics of the call that failed, which are errors and warnings; 0 if an
-/// argument was wrong or memory ran out.
+/// Returns the number of diagnostics of the call that failed, which are errors and warnings. There
+/// are none if an argument was wrong or memory ran out.
 MOA_API size_t moa_error_diagnostic_count(const moa_error *error);
 /// Returns the diagnostic with a number from 0, or NULL.
 MOA_API const moa_diagnostic *moa_error_diagnostic(const moa_error *error, size_t index);
@@ -262,8 +262,8 @@ MOA_API moa_status moa_options_set_warns_if_unused(moa_options *options, bool wa
 //===----------------------------------------------------------------------===//
 
 /// Compiles a specification. `options` may be NULL, for the defaults, and may change later. `name`
-/// is the file in diagnostics; NULL is "input.moa". If it ends in `.mlir`, the text is IR of a level
-/// up to Lifted, or of Device.
+/// is the file in diagnostics; NULL is "input.moa". If it ends in `.mlir`, the text is IR of a
+/// level up to Lifted, or of Device.
 MOA_API moa_compilation *moa_compile_text(const moa_options *options, const char *text, const char *name,
                                           moa_error **error);
 /// Does the same for a file; "-" is standard input.
@@ -278,7 +278,8 @@ MOA_API size_t moa_compilation_diagnostic_count(const moa_compilation *compilati
 /// Returns the diagnostic with a number from 0, or NULL. It is valid until the next call with the
 /// compilation.
 MOA_API const moa_diagnostic *moa_compilation_diagnostic(const moa_compilation *compilation, size_t index);
-/// Returns all diagnostics as one text, each with its source line and a caret. Remarks are optional.
+/// Returns all diagnostics as one text, each with its source line and a caret. Remarks are
+/// optional.
 MOA_API moa_text *moa_compilation_diagnostics(const moa_compilation *compilation, bool remarks, moa_error **error);
 
 // Work is done on demand and cached: printing a level runs the passes up to it once. Texts belong
@@ -367,11 +368,11 @@ MOA_API const char *moa_parameter_decision_of(const moa_parameter *parameter);
 // scalar parameters in order. Both may be NULL if their number is 0. Arrays are memory of this CPU.
 //
 // The functions return a code of MOA_CODES. The reason for a code other than MOA_OK is written into
-// `message`, of `size` bytes with the final zero, and is cut to fit; otherwise it is empty. `message`
-// may be NULL. MOA_NULL_DESCRIPTOR stands for a NULL kernel too.
+// `message`, of `size` bytes with the final zero, and is cut to fit. Otherwise it is empty. It may
+// be NULL. A NULL kernel and a wrong number of arguments have the code MOA_NULL_DESCRIPTOR.
 
-/// Compiles a kernel for this machine and loads it into this process. `name` may be NULL or empty if
-/// there is one kernel. The kernel does not need the compilation any more.
+/// Compiles a kernel for this machine and loads it into this process. `name` may be NULL or empty
+/// if there is one kernel. The kernel does not need the compilation any more.
 MOA_API moa_kernel *moa_load(moa_compilation *compilation, const char *name, moa_error **error);
 /// Frees the code of a kernel, which nothing may be running.
 MOA_API void moa_kernel_destroy(moa_kernel *kernel);
