@@ -1,7 +1,7 @@
 # The project's own wrappers: every library links MLIR and LLVM through their shared objects only,
 # because an exported static MLIR archive beside libMLIR.so would register every dialect twice.
 
-# moa_install_target(NAME COMPONENT): into the package, whose components are Compiler and Tools.
+# moa_install_target(NAME COMPONENT): into the package, whose components are Compiler, C and Tools.
 function(moa_install_target name component)
   if(MOA_INSTALL)
     install(TARGETS ${name} EXPORT MoA${component}Targets COMPONENT ${component})

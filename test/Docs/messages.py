@@ -17,6 +17,7 @@ ROOT = pathlib.Path(os.environ.get("MOA_SOURCE_ROOT",
 AREAS = {
     "dialects": ["Dialects", "Schedule", "Accuracy", "Conversion", "Interpreter", "Unit"],
     "lib/Frontend": ["Frontend", "Unit/Frontend", "Tools"],
+    "lib/CAPI": ["Integration/CAPI"],
     "lib/Compiler": ["Tools", "Unit/Compiler", "Integration/CPU", "Target"],
     "lib/Validation": ["Validation", "Unit/Validation", "Unit/Conversion", "Frontend", "Conversion",
                        "Families", "Tools"],
@@ -24,12 +25,14 @@ AREAS = {
     "lib/Pipelines": ["Tools", "Accuracy", "Conversion", "Schedule"],
     "tools": ["Tools", "Unit/Tools"],
 }
-SUFFIXES = {".mlir", ".moa", ".test", ".cpp", ".py", ".txt"}
+SUFFIXES = {".mlir", ".moa", ".test", ".c", ".cpp", ".py", ".txt"}
 # Guards that no input reaches, and why.
 UNREACHED = {
     "a warp's registers hold different rows, columns or k in different operands":
         "layouts of equal extents whose warps start alike hold the same elements",
     "expected an array expression": "the parser and the resolver leave none of these",
+    "the compiler failed by an exception": "the compiler throws no exception but those of memory",
+    "the size of the workspace has no 64 bits": "an array of the call has no 64 bits then, and is refused",
     ": the input could not be read": "whatever ends the reading has said why",
     "the passes to": "whatever ends a pass has said why",
     "failed without a reason": "whatever ends a pass has said why",
@@ -100,7 +103,7 @@ def shown(folders):
             if path.suffix in SUFFIXES and path.name != pathlib.Path(__file__).name:
                 text = path.read_text(encoding="utf-8")
                 texts.append(text)
-                if path.suffix in {".cpp", ".py"}:
+                if path.suffix in {".c", ".cpp", ".py"}:
                     texts += [literal for _, literal in literals(text)]
     return "\n".join(texts)
 

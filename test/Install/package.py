@@ -1,6 +1,6 @@
 # RUN: %python %s %moa_source_root %moa_binary_root
-"""The installed package: complete, relocatable, and enough for a program that embeds
-the compiler and for one that links an emitted kernel; what is missing is named."""
+"""The installed package: complete, relocatable, and enough for programs that embed the
+compiler, in C++ and in C, and for one that links an emitted kernel; what is missing is named."""
 import os
 import pathlib
 import re
@@ -90,6 +90,35 @@ def check_linking(work, prefix):
     assert here.strip(), "call_gqa printed nothing"
 
 
+def check_c(work, prefix):
+    """The program of docs/Calling.md that embeds the compiler, in a project that knows C alone: against
+    the whole package, and against its component C, for which CMake may not find LLVM."""
+    page = (source / "docs" / "Calling.md").read_text(encoding="utf-8")
+    blocks = [block for block in re.findall(r"^```c\n(.*?)^```", page, re.M | re.S) if "moa-c/moa.h" in block]
+    assert len(blocks) == 1, f"{len(blocks)} programs in docs/Calling.md include moa-c/moa.h"
+    project = work / "client"
+    project.mkdir()
+    (project / "main.c").write_text(blocks[0], encoding="utf-8")
+    (project / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.25)\nproject(Client LANGUAGES C)\n"
+        "find_package(MoA 0.1 REQUIRED COMPONENTS C)\n"
+        "add_executable(client main.c)\ntarget_link_libraries(client PRIVATE MoA::C)\n")
+    alone = work / "alone"
+    run("cmake", "--install", binary, "--prefix", alone, "--component", "C", cwd=work)
+    headers = {str(path.relative_to(alone / "include")) for path in (alone / "include").rglob("*.h")}
+    assert headers == {"moa-c/moa.h", "moa/DLPack.h"}, headers
+    for name, place in (("all", prefix), ("alone", alone.rename(work / "moved"))):
+        build = work / f"client-{name}"
+        configure(project, build, place, "-DCMAKE_DISABLE_FIND_PACKAGE_MLIR=ON")
+        run("cmake", "--build", build, cwd=work)
+        printed = run(build / "client", cwd=work)
+        assert printed == "0.0900 0.2447 0.6652\n", printed
+    (project / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.25)\nproject(Client LANGUAGES C)\nfind_package(MoA REQUIRED)\n")
+    text = " ".join(configure(project, work / "client-fails", work / "moved", fails=True).split())
+    assert "the component 'Compiler' of MoA is not installed" in text, text
+
+
 def check_messages(work, prefix):
     """What a package cannot give is said by find_package, in words that help."""
     def answer(call, *flags):
@@ -119,4 +148,5 @@ with tempfile.TemporaryDirectory() as name:
     check_files(prefix)
     check_embedding(work, prefix)
     check_linking(work, prefix)
+    check_c(work, prefix)
     check_messages(work, prefix)
