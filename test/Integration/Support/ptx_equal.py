@@ -164,9 +164,9 @@ def value_of(text, symbols):
 def symbols_of(program, sizes):
     """Values of all symbols, or nothing if a constraint does not hold."""
     symbols = {name: sizes.get(name, 3) for name in program["symbols"]}
-    for text in program["constraints"]:
+    for constraint in program["constraints"]:
         try:
-            if not eval(text.replace("/", "//"), {}, dict(symbols)):
+            if not eval(constraint["text"].replace("/", "//"), {}, dict(symbols)):
                 return None
         except ZeroDivisionError:
             return None
