@@ -80,7 +80,7 @@ constexpr size_t kMore = 5; ///< workspace, bytes, stream, message, n
 /// The arguments of one call, in registers and on the stack.
 class CallWords {
 public:
-  explicit CallWords(uint64_t *stack) : stack(stack) {}
+  explicit CallWords(uint64_t *room) : stack(room) {}
   void add(uint64_t word, bool isFloat = false) {
     if (isFloat ? numFloats < 8 : numIntegers < 6)
       (isFloat ? floats[numFloats++] : integers[numIntegers++]) = word;

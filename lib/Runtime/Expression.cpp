@@ -167,7 +167,7 @@ namespace {
 /// product := unary ((*|/|%) unary)*, unary := -unary | ( sum ) | integer | name.
 class Parser {
 public:
-  explicit Parser(const std::string &text) : text(text) {}
+  explicit Parser(const std::string &source) : text(source) {}
   std::optional<Polynomial> run() {
     Polynomial result = sum();
     skip();
@@ -311,8 +311,12 @@ std::string Expression::compile(const std::string &source, const Resolver &resol
 }
 
 Checked Expression::evaluate(const Frame &frame) const {
-  Checked stack[kDepth + 1]; // the first is not used
-  Checked *top = stack;
+  // Most expressions are a number or a symbol.
+  if (ops.size() == 1)
+    return {ops[0].kind == Op::Number ? ops[0].number : read(frame, ops[0].place), MOA_OK};
+  // Without initial values, which would take longer than most evaluations. The first is not used.
+  alignas(Checked) char room[sizeof(Checked) * (kDepth + 1)];
+  Checked *top = reinterpret_cast<Checked *>(room);
   for (const Op &op : ops) {
     switch (op.kind) {
     case Op::Number:

@@ -67,7 +67,7 @@ void parseTarget(const std::string &target, cuda::Requirements &needed) {
 /// Reads one program of a manifest.
 class Reader {
 public:
-  Reader(Function &f, const Json &json) : f(f), json(json) {}
+  Reader(Function &function, const Json &program) : f(function), json(program) {}
 
   void readSignature() {
     f.name = json.at("name").get<std::string>();
@@ -77,13 +77,14 @@ public:
       fail("has too many symbols");
     for (const Json &argument : json.at("arguments"))
       readParameter(argument);
-    for (unsigned number : f.arrays) {
-      bool isOutput = f.parameters[number].role == MOA_OUTPUT;
-      if (!isOutput && f.numInputs != size_t(&number - f.arrays.data()))
+    for (size_t k = 0; k < f.arrays.size(); ++k) {
+      Parameter &array = f.parameters[f.arrays[k]];
+      bool isOutput = array.role == MOA_OUTPUT;
+      if (!isOutput && f.numInputs != k)
         fail("has an input of '" + f.name + "' behind an output");
       f.numInputs += !isOutput;
-      for (const Json &extent : argumentOf(number).at("shape"))
-        f.parameters[number].extents.push_back(compile(extent));
+      for (const Json &extent : argumentOf(f.arrays[k]).at("shape"))
+        array.extents.push_back(compile(extent));
     }
     for (const Json &binding : json.at("bindings"))
       f.bindings.push_back(bind(binding.at("symbol").get<std::string>(), compile(binding.at("value"))));
@@ -103,7 +104,9 @@ public:
   void readLaunches() {
     for (const Json &array : json.at("workspace"))
       readWorkspace(array);
-    f.workspaceBytes = compile(json.at("workspace_bytes"));
+    // Otherwise the size follows from the arrays; as an expression it is long.
+    if (!f.hasRuntimeOffsets)
+      f.workspaceBytes = compile(json.at("workspace_bytes"));
     for (const Json &launch : json.at("launches"))
       readLaunch(launch);
     if (auto shown = json.find("shown"); shown != json.end())
@@ -220,9 +223,11 @@ private:
     array.bytes = compile(entry.at("bytes"));
     array.unit = integer(entry.at("unit"), 1, INT64_MAX);
     array.slack = integer(entry.at("slack"), 0, INT64_MAX);
-    std::optional<int64_t> offset = compile(entry.at("offset")).constant();
-    array.offset = offset.value_or(0);
-    f.hasRuntimeOffsets |= !offset;
+    const std::string offset = entry.at("offset").get<std::string>();
+    if (offset.find_first_not_of("0123456789") == std::string::npos)
+      array.offset = compile(Json(offset)).constant().value_or(0);
+    else
+      f.hasRuntimeOffsets = true;
     f.workspace.push_back(std::move(array));
   }
 
