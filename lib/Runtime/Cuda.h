@@ -50,7 +50,7 @@ struct LaunchConfig {
   unsigned numAttributes;
 };
 
-struct alignas(64) TensorMap {
+struct alignas(128) TensorMap {
   uint64_t words[16];
 };
 

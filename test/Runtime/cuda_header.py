@@ -30,7 +30,7 @@ SAME(m::kSwizzle128B, CU_TENSOR_MAP_SWIZZLE_128B);
 SAME(m::kPromotion256B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B);
 SAME(m::kFillZeros, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
 SAME(sizeof(m::TensorMap), sizeof(CUtensorMap));
-SAME(alignof(m::TensorMap), alignof(CUtensorMap));
+static_assert(alignof(m::TensorMap) >= alignof(CUtensorMap));
 SAME(sizeof(m::LaunchAttribute), sizeof(CUlaunchAttribute));
 SAME(offsetof(m::LaunchAttribute, value), offsetof(CUlaunchAttribute, value));
 SAME(sizeof(m::LaunchAttribute::value), sizeof(CUlaunchAttributeValue));
