@@ -72,7 +72,7 @@ const Driver *openDriver(Message m, const Requirements &needed) {
     std::lock_guard<std::mutex> lock(state.mutex);
     opened = state.opened.load(std::memory_order_acquire);
     if (!opened) {
-      const char *given = std::getenv("MOA_LIBCUDA");
+      const char *given = secure_getenv("MOA_LIBCUDA");
       if (!state.file)
         state.file = dlopen(given && *given ? given : "libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
       if (!state.file) {

@@ -4,6 +4,7 @@
 import ctypes
 import json
 import os
+import re
 import subprocess
 import tempfile
 import unittest
@@ -135,6 +136,22 @@ class Cpu(unittest.TestCase):
             told = found.shown(values)
             self.assertEqual(told, direct.shown(values))
             self.assertEqual((told[0], bool(told[1])), (expected, bool(expected)))
+
+    def test_header(self):
+        """The header is C99 and C++, and may stand before or after that of a kernel; its codes are the same."""
+        self.make("header", WITHIN)
+        include = os.path.join(mt.SOURCE_ROOT, "include")
+        both = ('#include "moa-c/runtime.h"\n', f'#include "{self.directory.name}/header.h"\n')
+        for compiler, language in (("CC", ["-xc", "-std=c99"]), ("CXX", ["-xc++", "-std=c++11"])):
+            for lines in (both, both[::-1], both[:1] * 2):
+                done = subprocess.run([os.environ[compiler], *language, "-pedantic", "-Wall", "-Wextra", "-Werror", "-fsyntax-only",
+                                       "-I" + include, "-"], input="".join(lines), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                self.assertEqual(done.returncode, 0, done.stdout)
+        texts = []
+        for path in (os.path.join(include, "moa-c", "runtime.h"), os.path.join(self.directory.name, "header.h")):
+            with open(path, encoding="utf-8") as file:
+                texts.append(re.search(r"#define MOA_CODES\n(.*?)#endif", file.read(), re.S)[1])
+        self.assertEqual(*texts)
 
     def test_what_cannot_be_loaded(self):
         found, _ = self.make("close", WITHIN)

@@ -516,6 +516,43 @@ class Runtime(unittest.TestCase):
             self.assertIsNone(function.runtime.moa_program_name(program, ctypes.c_size_t(1)))
             self.assertIsNone(function.runtime.moa_program_find(program, b"none"))
 
+    def test_several_kernels(self):
+        """The kernels of one specification are functions of one program, whose code is loaded once."""
+        base = os.path.join(self.directory.name, "several")
+        with open(base + ".moa", "w", encoding="utf-8") as file:
+            file.write(TWO + "kernel three[N](x : f32[N]) -> a : f32[N] { a = 2.0 * x }\n")
+        made = mt.tool("moa-codegen", base + ".moa", "--target=ptx", "-o", base + ".ptx")
+        self.assertEqual(made.returncode, 0, made.stderr)
+        loads = self.driver.number("loads").value
+        two, three = rt.functions(base)
+        # A copy of the manifest of any target is the same.
+        made = mt.tool("moa-codegen", base + ".moa", "--target=cubin", "--manifest", base + ".again")
+        self.assertEqual(made.returncode, 0, made.stderr)
+        with open(base + ".again", encoding="utf-8") as again, open(base + ".json", encoding="utf-8") as first:
+            self.assertEqual(again.read(), first.read())
+        for function in (two, three):
+            self.driver.know(function.facts)
+            pair = Pair.__new__(Pair)
+            pair.found = function
+            values = pair.values({"N": 5, "M": 6})
+            code, launched = self.driver.recorded(lambda: function.launch(values))
+            self.assertEqual(code, mt.OK)
+            self.assertIn(function.name, launched)
+        self.assertEqual((two.name, three.name), ("two", "three"))
+        program = three.program
+        self.assertEqual(program.runtime.moa_program_count(program.handle), 2)
+
+    def test_calls_allocate_nothing(self):
+        """A program that counts what is allocated calls a kernel of several launches."""
+        pair = self.pair("backward")
+        path = os.path.join(self.directory.name, "count")
+        source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "Inputs", "count.c")
+        subprocess.run([os.environ["CC"], "-std=c11", "-Wall", "-Wextra", "-Werror", "-I" + os.path.join(mt.SOURCE_ROOT, "include"), source,
+                        "-o", path, rt.library_path(), "-Wl,-rpath," + os.path.dirname(rt.library_path()), "-ldl"], check=True)
+        done = subprocess.run([path, pair.base + ".ptx", pair.base + ".json", self.driver.path], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True)
+        self.assertEqual((done.returncode, done.stdout), (0, "0 allocations in 100 calls\n"))
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)
