@@ -84,13 +84,14 @@ public:
         fail("has an input of '" + f.name + "' behind an output");
       f.numInputs += !isOutput;
       for (const Json &extent : argumentOf(f.arrays[k]).at("shape"))
-        array.extents.push_back(compile(extent));
+        array.extents.push_back(compile(extent, /*ofSymbols=*/true));
     }
     for (const Json &binding : json.at("bindings"))
       f.bindings.push_back(bind(binding.at("symbol").get<std::string>(), compile(binding.at("value"))));
     static const char *const relations[] = {"==", "!=", "<", "<=", ">", ">="};
     for (const Json &entry : json.at("constraints")) {
-      Constraint constraint{entry.at("text").get<std::string>(), compile(entry.at("left")), compile(entry.at("right"))};
+      Constraint constraint{entry.at("text").get<std::string>(), compile(entry.at("left"), /*ofSymbols=*/true),
+                            compile(entry.at("right"), /*ofSymbols=*/true)};
       const std::string relation = entry.at("relation").get<std::string>();
       while (constraint.relation < 6 && relation != relations[constraint.relation])
         ++constraint.relation;
@@ -164,11 +165,16 @@ private:
   Expression::Resolver resolver() const {
     return [this](const std::string &name) { return resolve(name); };
   }
-  /// Compiles a text or a number.
-  Expression compile(const Json &value) const {
+  /// Compiles a text or a number; `ofSymbols` if no extent or stride of an array may occur.
+  Expression compile(const Json &value, bool ofSymbols = false) const {
     const std::string text = value.is_number_integer() ? value.dump() : value.get<std::string>();
     Expression expression;
-    if (std::string why = expression.compile(text, resolver()); !why.empty())
+    auto resolveSymbol = [this](const std::string &name) {
+      std::optional<Place> place = resolve(name);
+      return place && place->kind == Place::Symbol ? place : std::nullopt;
+    };
+    if (std::string why = expression.compile(text, ofSymbols ? Expression::Resolver(resolveSymbol) : resolver());
+        !why.empty())
       fail("has the expression '" + text + "', which " + why);
     return expression;
   }
