@@ -34,6 +34,7 @@ zlib1g-dev         | /usr/include/zlib.h
 libfmt-dev         | /usr/include/fmt/format.h
 libgtest-dev       | /usr/include/gtest/gtest.h
 libgmock-dev       | /usr/include/gmock/gmock.h
+nlohmann-json3-dev | /usr/include/nlohmann/json.hpp
 libbenchmark-dev   | /usr/include/benchmark/benchmark.h
 libopenblas-dev    | /usr/include/x86_64-linux-gnu/cblas.h
 '

@@ -260,6 +260,8 @@ public:
   /// Returns the C header of the entry points: those of the object or, if the options name a GPU
   /// architecture, those of cuda() and of the launcher of ptx().
   std::optional<std::string> header();
+  /// Returns the manifest, a JSON description of the same entry points (docs/Calling.md).
+  std::optional<std::string> manifest();
   /// Returns the schedule of the lifted level, which can be edited and read back.
   std::optional<std::string> schedule();
   /// Reports data movement, workspace, schedule and findings of the derivation. With values of all

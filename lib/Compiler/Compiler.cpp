@@ -5,6 +5,7 @@
 #include "lib/Compiler/CompilationImpl.h"
 #include "lib/Target/CPU/EntryPoints.h"
 #include "lib/Target/GPU/Header.h"
+#include "lib/Target/Manifest.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/ConvertUTF.h"
 #include "llvm/Support/FileSystem.h"
@@ -166,6 +167,19 @@ std::optional<std::string> Compilation::header() {
   if (!usesTiles)
     return std::nullopt;
   return cpu::printHeader(impl->signatures, guard, cpu::getProcessor(*machine, *usesTiles));
+}
+
+std::optional<std::string> Compilation::manifest() {
+  if (!impl->isOpen())
+    return std::nullopt;
+  if (!impl->options.architecture.empty()) {
+    std::optional<PTXFiles> files = ptx();
+    return files ? std::optional(std::move(files->manifest)) : std::nullopt;
+  }
+  for (unsigned k = 0; k < impl->signatures.size(); ++k)
+    if (!impl->checkEntryName(k))
+      return std::nullopt;
+  return printManifest(impl->signatures);
 }
 
 std::optional<std::string> Compilation::report(ReportFormat format, const std::map<std::string, int64_t> &symbols) {

@@ -41,8 +41,10 @@ for page in pages:
         directory = pathlib.Path(name)
         (directory / "examples").symlink_to(root / "examples")
         (directory / "test").symlink_to(root / "test")
+        (directory / "include").symlink_to(root / "include")
         (directory / "build").mkdir()
         (directory / "build" / "bin").symlink_to(binaries)
+        (directory / "build" / "lib").symlink_to(binaries.parent / "lib")
         # `python3` is the interpreter of the tests, which has NumPy.
         (directory / "path").mkdir()
         (directory / "path" / "python3").symlink_to(sys.executable)
@@ -56,6 +58,6 @@ for page in pages:
             if done.returncode:
                 failed.append(f"{page}:\n{block}\n{done.stdout}")
         left = {path.name for path in directory.iterdir()}
-        assert left == {"build", "examples", "path", "test"}, left
+        assert left == {"build", "examples", "include", "path", "test"}, left
 print("\n".join(failed))
 sys.exit(bool(failed))

@@ -61,7 +61,7 @@ CASES = [
     (("moa-codegen",),
      "moa-codegen: error: there is no specification to compile; see moa-codegen --help"),
     (CODE + ("two.moa",), "moa-codegen: error: takes one specification, but got spec.moa, two.moa"),
-    (("moa-codegen", "spec.moa"), "moa-codegen: error: nothing to write; give -o, --header, --emit, "
+    (("moa-codegen", "spec.moa"), "moa-codegen: error: nothing to write; give -o, --header, --manifest, --emit, "
      "--explain, --report or --schedule=print"),
     (CODE + ("--target=vax",), "there is no target 'vax'; there are cpu, cuda, ptx and cubin"),
     (CODE + ("--target=cuda", "--arch=sm_12"),

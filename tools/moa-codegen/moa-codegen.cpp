@@ -42,6 +42,9 @@ static cl::opt<std::string> emit("emit", cl::value_desc("level"),
                                  cl::cat(category));
 static cl::opt<std::string> header("header", cl::value_desc("file"),
                                    cl::desc("Where the C header of the entry points goes"), cl::cat(category));
+static cl::opt<std::string> manifest("manifest", cl::value_desc("file"),
+                                     cl::desc("Where the JSON description of the entry points goes, for launchers"),
+                                     cl::cat(category));
 static cl::opt<std::string> report("report", cl::value_desc("text|json"),
                                    cl::desc("Write data movement, workspace and schedule to standard "
                                             "output"),
@@ -110,8 +113,9 @@ static std::optional<std::string> checkFlags() {
   if (emit.empty() && named != target)
     return "-o " + output + " names a file of --target=" + named.str() + ", but the target is " + target +
            (target.getNumOccurrences() ? "" : ", the default") + "; give that target or another name";
-  if (output.empty() && header.empty() && emit.empty() && report.empty() && schedule != "print" && !explain)
-    return std::string("nothing to write; give -o, --header, --emit, --explain, --report "
+  if (output.empty() && header.empty() && manifest.empty() && emit.empty() && report.empty() && schedule != "print" &&
+      !explain)
+    return std::string("nothing to write; give -o, --header, --manifest, --emit, --explain, --report "
                        "or --schedule=print");
   return std::nullopt;
 }
@@ -181,6 +185,8 @@ static bool makeArtefacts(moa::Compilation &compilation, std::vector<Artefact> &
   if (explain && !add(artefacts, "-", compilation.explain()))
     return false;
   if (!header.empty() && !add(artefacts, header, compilation.header()))
+    return false;
+  if (!manifest.empty() && !add(artefacts, manifest, compilation.manifest()))
     return false;
   if (!emit.empty() || output.empty())
     return true;

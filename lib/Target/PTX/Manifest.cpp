@@ -1,4 +1,5 @@
 //===- Manifest.cpp - JSON description of all launches --------------------===//
+#include "lib/Target/Manifest.h"
 #include "lib/Target/PTX/PTX.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -8,22 +9,6 @@ using namespace llvm;
 
 namespace moa::ptx {
 namespace {
-
-json::Array printShape(ArrayRef<SymExpr> extents) {
-  json::Array shape;
-  for (const SymExpr &extent : extents)
-    shape.push_back(getReadable(extent.str()));
-  return shape;
-}
-
-json::Object printArgument(const Parameter &parameter) {
-  return json::Object{{"name", parameter.name},
-                      {"type", getName(parameter.type)},
-                      {"role", parameter.isOutput     ? "output"
-                               : parameter.isScalar() ? "scalar"
-                                                      : "input"},
-                      {"shape", printShape(parameter.extents)}};
-}
 
 /// Describes a call of cuTensorMapEncodeTiled; axes are listed innermost first.
 json::Object printMap(const gpu::TensorMap &map, const Program &program) {
@@ -53,7 +38,7 @@ json::Object printMap(const gpu::TensorMap &map, const Program &program) {
     object["row_step"] = getReadable(map.step.str());
   if (!temporary)
     return object;
-  object["shape"] = printShape(temporary->extents);
+  object["shape"] = describeShape(temporary->extents);
   object["offset"] = getReadable(temporary->offset.str());
   return object;
 }
@@ -90,6 +75,8 @@ json::Object printLaunch(const gpu::Launch &launch, const Program &program) {
     object["for_shown"] = true;
   if (launch.idle)
     object["overlaps_behind"] = launch.idleAfter;
+  if (launch.isReliedOn)
+    object["relied_on"] = true;
   // The launch is not needed if a condition does not hold.
   json::Array conditions;
   for (const auto &[x, y] : launch.condition)
@@ -107,28 +94,36 @@ json::Value printBytes(ArrayRef<gpu::WorkspaceArray> workspace) {
   return getReadable(bytes.str());
 }
 
+json::Array printWorkspace(ArrayRef<gpu::WorkspaceArray> workspace) {
+  json::Array list;
+  for (const gpu::WorkspaceArray &array : workspace) {
+    std::string type;
+    llvm::raw_string_ostream(type) << array.element;
+    list.push_back(json::Object{{"name", array.name},
+                                {"type", type},
+                                {"shape", describeShape(array.extents)},
+                                {"bytes", getReadable(array.bytes.str())},
+                                {"offset", getReadable(array.offset.str())},
+                                {"unit", array.unit},
+                                {"slack", array.slack}});
+  }
+  return list;
+}
+
 json::Object printProgram(const Program &program) {
   const KernelSignature &signature = program.signature;
-  json::Array arguments, constraints, launches;
-  json::Object bindings;
-  for (const Parameter &parameter : signature.parameters)
-    arguments.push_back(printArgument(parameter));
-  for (const Constraint &constraint : signature.constraints)
-    constraints.push_back(constraint.text);
-  for (const SymbolBinding &binding : signature.bindings)
-    bindings[binding.name] = getReadable(binding.value.str());
+  json::Array launches;
   for (const gpu::Launch &launch : program.launches)
     launches.push_back(printLaunch(launch, program));
-  json::Object object{{"name", signature.name},
-                      {"symbols", json::Array(signature.symbols)},
-                      {"bindings", std::move(bindings)},
-                      {"constraints", std::move(constraints)},
-                      {"arguments", std::move(arguments)},
-                      {"workspace_bytes", printBytes(program.workspace)},
-                      {"launches", std::move(launches)}};
+  json::Object object = describeSignature(signature);
+  object["workspace_bytes"] = printBytes(program.workspace);
+  object["workspace"] = printWorkspace(program.workspace);
+  object["launches"] = std::move(launches);
   json::Array shown;
   for (const ShownLater &entry : signature.shownLater) {
-    json::Object told{{"result", signature.parameters[entry.parameter].name}, {"within", entry.within.epsilon}};
+    json::Object told{{"result", signature.parameters[entry.parameter].name},
+                      {"within", entry.within.epsilon},
+                      {"tolerance", entry.within.str()}};
     if (entry.bounds.empty()) {
       told["never"] = entry.why;
       shown.push_back(std::move(told));
@@ -137,7 +132,7 @@ json::Object printProgram(const Program &program) {
     const gpu::WorkspaceArray &bounds = gpu::getArray(program.workspace, entry.bounds);
     told["workspace"] = bounds.name;
     told["offset"] = getReadable(bounds.offset.str());
-    told["shape"] = printShape(bounds.extents);
+    told["shape"] = describeShape(bounds.extents);
     shown.push_back(std::move(told));
   }
   if (!shown.empty())
@@ -151,8 +146,11 @@ std::string printManifest(ArrayRef<Program> programs) {
   json::Array list;
   for (const Program &program : programs)
     list.push_back(printProgram(program));
-  json::Value manifest(
-      json::Object{{"version", 2}, {"target", "sm_90a"}, {"ptx_version", "8.6"}, {"programs", std::move(list)}});
+  json::Value manifest(json::Object{{"version", kManifestVersion},
+                                    {"target", "sm_90a"},
+                                    {"ptx_version", "8.6"},
+                                    {"driver", "12.7"},
+                                    {"programs", std::move(list)}});
   return formatv("{0:2}\n", manifest).str();
 }
 

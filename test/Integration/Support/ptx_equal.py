@@ -1,7 +1,7 @@
 """Emits kernels for both targets of the device level, and compares their bits.
 
     ptx_equal.py emit DIRECTORY    moa-codegen writes X.cu, X.ptx, X.c, X.json
-    ptx_equal.py test DIRECTORY    X.cu.so and X.ptx.so run on the same inputs
+    ptx_equal.py test DIRECTORY    X.cu.so, X.ptx.so and the run-time library run on the same inputs
 
 The manifest says what the entry points take and how large everything is.
 """
@@ -14,6 +14,7 @@ import zlib
 import numpy as np
 
 import moa_testing as mt
+import runtime_library as rt
 
 EXAMPLES = ["alibi", "backward", "causal", "cross_mask", "gqa_causal", "layernorm_product", "paper",
             "scaled_norm", "sdpa", "sigmoid_attention", "sliding_window", "softcap"]
@@ -150,11 +151,27 @@ class Kernel(mt.Kernel):
 
     def all_shown(self, values):
         """What NAME_shown says, with room for it all, for a part, and for none."""
-        said = [mt.Kernel.shown(self, values, room=room) for room in (1024, 40, 0)]
-        refused = mt.Kernel.shown(self, values, size=8)[0]
+        said = [self.shown(values, room=room) for room in (1024, 40, 0)]
+        refused = self.shown(values, size=8)[0]
         if len({code for code, _ in said}) > 1 or said[1][1] != said[0][1][:39] or refused != mt.WORKSPACE:
             raise RuntimeError(f"NAME_shown says {said}, and {refused} of too small a workspace")
         return said[0]
+
+
+class RuntimeKernel(rt.Function):
+    """The same kernel through the run-time library."""
+
+    all_shown = Kernel.all_shown
+
+    def __init__(self, base):
+        function = rt.functions(base)[0]
+        super().__init__(function.program, function.facts)
+
+    def launch(self, values, workspace=None, size=None):
+        import gpu
+        workspace = gpu.DeviceArray(np.full(max(self.workspace_bytes(values), 0), 0xA5, np.uint8))
+        self.given = workspace, workspace.pointer, workspace.size
+        return self.call(values, workspace.pointer, workspace.size)[0]
 
 
 def value_of(text, symbols):
@@ -164,9 +181,9 @@ def value_of(text, symbols):
 def symbols_of(program, sizes):
     """Values of all symbols, or nothing if a constraint does not hold."""
     symbols = {name: sizes.get(name, 3) for name in program["symbols"]}
-    for text in program["constraints"]:
+    for constraint in program["constraints"]:
         try:
-            if not eval(text.replace("/", "//"), {}, dict(symbols)):
+            if not eval(constraint["text"].replace("/", "//"), {}, dict(symbols)):
                 return None
         except ZeroDivisionError:
             return None
@@ -242,21 +259,25 @@ def compare(base, program, sizes):
         elif not parameter.is_output:
             shape = tuple(value_of(e, symbols) for e in parameter.extents)
             inputs[parameter.name] = random_values(shape, parameter.kind, generator, special)
-    (first, said), (second, other) = run(cuda, inputs, symbols), run(ptx, inputs, symbols)
-    elements, differing = 0, int(said != other)
-    remark = f"{said} by CUDA C++, {other} by PTX" if differing else ""
-    for output, expected in first.items():
-        found = second[output]
-        words = f"u{expected.itemsize}"
-        a, b = expected.reshape(-1).view(words), found.reshape(-1).view(words)
-        wrong = np.flatnonzero(a != b)
-        elements += a.size
-        differing += wrong.size
-        if a.size and (a == int.from_bytes(b"\xa5" * expected.itemsize, "little")).all():
-            raise RuntimeError(f"{output} was not written")
-        if wrong.size and not remark:
-            at = wrong[0]
-            remark = f"{output}[{at}]: {a[at]:#x} by CUDA C++, {b[at]:#x} by PTX"
+    first, said = run(cuda, inputs, symbols)
+    elements, differing, remark = 0, 0, ""
+    for way, kernel in (("PTX", ptx), ("the run-time library", RuntimeKernel(base))):
+        second, other = run(kernel, inputs, symbols)
+        if said != other:
+            differing += 1
+            remark = remark or f"{said} by CUDA C++, {other} by {way}"
+        for output, expected in first.items():
+            found = second[output]
+            words = f"u{expected.itemsize}"
+            a, b = expected.reshape(-1).view(words), found.reshape(-1).view(words)
+            wrong = np.flatnonzero(a != b)
+            elements += a.size
+            differing += wrong.size
+            if a.size and (a == int.from_bytes(b"\xa5" * expected.itemsize, "little")).all():
+                raise RuntimeError(f"{output} was not written")
+            if wrong.size and not remark:
+                at = wrong[0]
+                remark = f"{output}[{at}]: {a[at]:#x} by CUDA C++, {b[at]:#x} by {way}"
     if said and not remark:
         print(f"{name} NAME_shown: {said[0]} {said[1]}")
     return elements, differing, remark

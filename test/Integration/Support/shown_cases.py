@@ -43,17 +43,16 @@ def tensors(heads):
     return result
 
 
-def check(test, library, program, fake=None):
-    """All cases, as assertions of a test case; `fake` is the library that stands for CUDA, if it is not in this one."""
-    kernel = Kernel(library, program)
+def check(test, library, program, fake=None, kernel=None):
+    """All cases, as assertions of a test case; `fake` is the library that stands for CUDA, if it is not in this one. `kernel` calls the
+    entry points in another way."""
+    kernel = kernel or Kernel(library, program)
     refuses, copies, launches = (ctypes.c_int.in_dll(fake or kernel.loaded, name) for name in ("refuses", "copies", "launches"))
     # Bounds are found where they are asked for alone.
     values, telling = tensors(4), [launch for launch in program["launches"] if "for_shown" in launch]
     workspace = mt.aligned(kernel.workspace_bytes(values))
-    kernel.given = workspace, ctypes.c_void_p(workspace.ctypes.data), workspace.size
     before = launches.value
-    arguments = kernel.arguments(values), kernel.given[1], ctypes.c_size_t(workspace.size)
-    test.assertEqual(kernel.entry("", ctypes.c_int32)(*arguments[0], *arguments[1:], None), mt.NOT_SHOWN)  # of `free`
+    test.assertEqual(kernel.launch(values, workspace), mt.NOT_SHOWN)  # of `free`
     test.assertEqual(launches.value - before, len(program["launches"]) - len(telling))
     before = launches.value
     kernel.shown(values)

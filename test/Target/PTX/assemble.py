@@ -61,7 +61,7 @@ class Assemble(unittest.TestCase):
             manifest = json.load(file)
         with open(base + ".ptx", encoding="utf-8") as file:
             text = file.read()
-        self.assertEqual((manifest["version"], manifest["target"]), (2, "sm_90a"))
+        self.assertEqual((manifest["version"], manifest["target"]), (3, "sm_90a"))
         launches = [l for p in manifest["programs"] for l in p["launches"]]
         self.assertEqual([l["kernel"] for l in launches], re.findall(r"\.entry (\w+)\(", text))
         sizes = {"pointer": ".u64 .ptr .global", "symbol": ".u64", "tensor_map": ".align 64 .b8"}
