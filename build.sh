@@ -22,6 +22,7 @@ ccache             | ccache
 mold               | mold
 python3            | python3
 python3-numpy      | /usr/lib/python3/dist-packages/numpy
+python3-venv       | python3
 llvm-22-dev        | /usr/lib/llvm-22/lib/cmake/llvm/LLVMConfig.cmake
 llvm-22-tools      | /usr/lib/llvm-22/bin/FileCheck
 libmlir-22-dev     | /usr/lib/llvm-22/lib/cmake/mlir/MLIRConfig.cmake
@@ -101,6 +102,16 @@ configure_and_build() {
   NINJA_STATUS='[%f/%t, %es] ' ninja -C "$build" "$@"
 }
 
+# The Python of the tests of tvm-ffi, with packages of PyPI. Without it these tests are skipped.
+make_venv() {
+  local venv=$build/venv log=$build/venv.log
+  "$venv/bin/python" -c 'import numpy, tvm_ffi' 2>/dev/null && return
+  say "Installing NumPy and apache-tvm-ffi into $venv"
+  { "$python" -m venv "$venv" && "$venv/bin/pip" install --quiet numpy apache-tvm-ffi; } >"$log" 2>&1 && return
+  say "pip failed ($log); the tests of tvm-ffi are skipped. To install by hand:"
+  say "  $python -m venv $venv && $venv/bin/pip install numpy apache-tvm-ffi"
+}
+
 run_demo() {
   local spec=$root/examples/gqa_causal.moa type
   say; say "== The specification: examples/gqa_causal.moa"
@@ -145,5 +156,5 @@ if ! configure_and_build "${targets[@]}"; then
 fi
 case $job in
   demo) run_demo ;;
-  test) run_tests ;;
+  test) make_venv; run_tests ;;
 esac
