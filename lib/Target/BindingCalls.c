@@ -195,9 +195,12 @@ MOA_FFI int moa_ffi_take_workspace(moa_ffi_call *c, int place) {
                 (int)t->dtype.code, (int)t->dtype.bits, (int)t->dtype.lanes);
     return moa_ffi_raise(c, "TypeError");
   }
-  if (t->ndim != 1 || (t->strides && t->shape[0] > 1 && t->strides[0] != 1)) {
-    moa_ffi_say(c, "workspace: expects one axis of adjacent bytes, but got %d axes%s", (int)t->ndim,
-                t->ndim == 1 ? " and another stride" : "");
+  if (t->ndim != 1) {
+    moa_ffi_say(c, "workspace: expects one axis, but got %d", (int)t->ndim);
+    return moa_ffi_raise(c, "ValueError");
+  }
+  if (t->strides && t->shape[0] > 1 && t->strides[0] != 1) {
+    moa_ffi_say(c, "workspace: expects adjacent bytes, but got stride %lld", (long long)t->strides[0]);
     return moa_ffi_raise(c, "ValueError");
   }
   if (t->shape[0] > 0) {

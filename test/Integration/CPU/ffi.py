@@ -4,6 +4,7 @@
 
 References are written in NumPy, in float64.
 """
+import ctypes
 import os
 import subprocess
 import tempfile
@@ -58,6 +59,25 @@ def softmax(scores):
 
 def attention(q, k, v, scale):
     return softmax(np.einsum("bhnd,bhmd->bhnm", q.astype(float), k) * scale) @ v.astype(float)
+
+
+class Elsewhere:
+    """An array that says that it is in the memory of a GPU."""
+
+    class Managed(ctypes.Structure):
+        _fields_ = [("tensor", mt.DLTensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
+
+    def __init__(self, array):
+        self.managed = self.Managed(mt.describe(array, "f32"), None, None)
+        self.managed.tensor.device_type = 2
+
+    def __dlpack_device__(self):
+        return 2, 0
+
+    def __dlpack__(self, **_):
+        new = ctypes.pythonapi.PyCapsule_New
+        new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        return new(ctypes.addressof(self.managed), b"dltensor", None)
 
 
 class Case(unittest.TestCase):
@@ -168,6 +188,17 @@ class Sdpa(Case):
             with self.assertRaisesRegex(ValueError, r"^output O \(7680 bytes at 0x.*\) overlaps Q \(7680 bytes"):
                 function(q, k, v, scale, q)
 
+    def test_another_device(self):
+        given, module = self.arguments(), self.module
+        elsewhere = Elsewhere(given[1])
+        self.assertRefused(RuntimeError, "K: expects memory of the CPU (device type 1), but got device type 2", module.sdpa,
+                           given[0], elsewhere, *given[2:])
+        elsewhere = Elsewhere(given[0])
+        elsewhere.managed.tensor.code, elsewhere.managed.tensor.bits, elsewhere.managed.tensor.ndim = 1, 8, 1
+        elsewhere.managed.tensor.strides[0] = 1
+        self.assertRefused(RuntimeError, "workspace: expects memory of device type 1, but got type 2", module.sdpa, *given,
+                           elsewhere)
+
     def test_workspaces(self):
         given, module = self.arguments(), self.module
         size = module.sdpa_workspace(*given)
@@ -182,10 +213,10 @@ class Sdpa(Case):
                            *given, size)
         self.assertRefused(TypeError, "workspace: expects elements of uint8, but got DLPack type code 2 of 32 bits, 1 "
                            "lanes", module.sdpa, *given, np.empty(size, np.float32))
-        self.assertRefused(ValueError, "workspace: expects one axis of adjacent bytes, but got 2 axes", module.sdpa,
+        self.assertRefused(ValueError, "workspace: expects one axis, but got 2", module.sdpa,
                            *given, np.empty((size, 1), np.uint8))
-        self.assertRefused(ValueError, "workspace: expects one axis of adjacent bytes, but got 1 axes and another stride",
-                           module.sdpa, *given, np.empty(2 * size, np.uint8)[::2])
+        self.assertRefused(ValueError, "workspace: expects adjacent bytes, but got stride 2", module.sdpa,
+                           *given, np.empty(2 * size, np.uint8)[::2])
         memory = np.zeros(size + given[4].nbytes, np.uint8)
         out = memory[:given[4].nbytes].view(np.float32).reshape(given[4].shape)
         self.assertRefused(ValueError, "workspace: overlaps an array of sdpa", module.sdpa, *given[:4], out, memory)

@@ -21,6 +21,7 @@ FFI = r"""
 #include <stdint.h>
 #include <stdio.h>
 int stream_device[2], errors;
+float bound; // of the errors of every result
 char kind[64], message[2048], string[2048];
 void *TVMFFIEnvGetStream(int32_t type, int32_t device) {
   stream_device[0] = type, stream_device[1] = device;
@@ -55,6 +56,11 @@ int cudaGetDriverEntryPointByVersion(const char *name, void **found, unsigned ve
   return result ? *result = 0 : 0;
 }
 int cudaGetDevice(int *device) { *device = current; return 0; }
+int cudaMemcpyAsync(void *to, const void *from, size_t n, int kind, void *stream) {
+  for (size_t k = 0; k < n / 4; ++k) ((float *)to)[k] = bound;
+  return 0;
+}
+int cudaStreamSynchronize(void *stream) { return 0; }
 """
 DRIVER = r"""
 #include <cuda.h>
@@ -81,7 +87,10 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *m, CUtensorMapDataType type, cuuint
                                 const cuuint64_t *extents, const cuuint64_t *strides, const cuuint32_t *box,
                                 const cuuint32_t *steps, CUtensorMapInterleave i, CUtensorMapSwizzle s,
                                 CUtensorMapL2promotion l, CUtensorMapFloatOOBfill fill) { return CUDA_SUCCESS; }
-CUresult cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t n, CUstream s) { return CUDA_SUCCESS; }
+CUresult cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t n, CUstream s) {
+  for (size_t k = 0; k < n / 4; ++k) ((float *)to)[k] = bound;
+  return CUDA_SUCCESS;
+}
 CUresult cuStreamSynchronize(CUstream s) { return CUDA_SUCCESS; }
 CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **p, void **extra) {
   ++launches;
@@ -133,7 +142,7 @@ def value(argument, as_pointer):
     return result
 
 
-def examine(path):
+def examine(path, has_tolerance):
     """In a process of its own, beside what stands for CUDA and tvm-ffi."""
     library, stubs = C.CDLL(path), C.CDLL(None)
 
@@ -151,6 +160,9 @@ def examine(path):
             return tuple((C.c_char * 2048).in_dll(stubs, "message").value.decode() if part == "message" else
                          (C.c_char * 64).in_dll(stubs, "kind").value.decode() for part in ("kind", "message")) + (
                              number("launches").value,)
+        if name.endswith("_shown"):
+            assert result.type == 65, result.type
+            return (C.c_char * 2048).in_dll(stubs, "string").value.decode()
         assert result.type == INT, result.type
         return result.value.int, number("launches").value
 
@@ -164,6 +176,26 @@ def examine(path):
         result = dict(Q=arrays[0], K=arrays[1], V=arrays[2], scale=0.125, O=arrays[3])
         return list({**result, **changes}.values())
 
+    if has_tolerance:
+        size, launches = call("sdpa_workspace", *given())
+        assert size > 0 and not launches
+        for workspace in ([], [None]):
+            expect(("ValueError", f"workspace: sdpa needs {size} bytes at a multiple of 64, but got 0 at (nil)", 0), "sdpa",
+                   *given(), *workspace)
+        expect(("ValueError", f"workspace: sdpa needs {size} bytes at a multiple of 64, but got {size} at 0x900000020", 0),
+               "sdpa", *given(), tensor([size], (9 << 32) + 32, 1, 8))
+        expect(("ValueError", "workspace: overlaps an array of sdpa", 0), "sdpa", *given(), tensor([size], 4 << 32, 1, 8))
+        workspace = tensor([size], 9 << 32, 1, 8)
+        assert call("sdpa", *given(), workspace)[0] == 0
+        expect("", "sdpa_shown", *given(), workspace)
+        C.c_float.in_dll(stubs, "bound").value = 0.5
+        found = call("sdpa_shown", *given(), workspace)
+        assert found.startswith("O is not shown to be within 3e-2: the bound on its errors is 5.00e-01 at [0, 0"), found
+        expect(("TypeError", "sdpa_shown takes 5 arguments (Q, K, V, scale, O) and optionally a workspace, but got 1", 0),
+               "sdpa_shown", given()[0])
+        found = call("sdpa_shown", *given())
+        assert found[:2] == ("ValueError", f"the workspace has 0 bytes, but {size} are needed"), found
+        return print("examined")
     stream = C.c_void_p.in_dll(stubs, "stream")
     devices = (C.c_int * 2).in_dll(stubs, "stream_device")
     for b in (1, 2):
@@ -214,33 +246,45 @@ class Host(unittest.TestCase):
         with open(self.base + "-stubs.c", "w", encoding="utf-8") as file:
             file.write(FFI)
 
-    def examined(self, target, stubs, build):
+    def examined(self, target, stubs, build, *flags):
         with open(self.base + "-stubs.c", "a", encoding="utf-8") as file:
             file.write(stubs)
         device = self.base + "-stubs.so"
         subprocess.run(["cc", "-w", "-shared", "-fPIC", f"-I{TOOLKIT}/include", self.base + "-stubs.c", "-o", device],
                        check=True, timeout=60)
-        made = mt.tool("moa-codegen", mt.example("sdpa"), "--target=" + target, "--binding=tvm-ffi", "-o",
-                       self.base + {"cuda": ".cu", "ptx": ".ptx"}[target])
+        made = mt.tool("moa-codegen", mt.example("sdpa"), "--target=" + target, "--binding=tvm-ffi", *flags,
+                       "-o", self.base + {"cuda": ".cu", "ptx": ".ptx"}[target])
         self.assertEqual(made.returncode, 0, made.stderr)
         built = subprocess.run(build + ["-shared", "-o", self.base + ".so"], stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, text=True, timeout=300)
         self.assertEqual(built.returncode, 0, built.stdout)
-        done = subprocess.run([sys.executable, __file__, "--examine", self.base + ".so"], text=True, timeout=60,
+        done = subprocess.run([sys.executable, __file__, "--examine", self.base + ".so", *flags], text=True, timeout=60,
                               env=os.environ | {"LD_PRELOAD": device}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.assertEqual((done.returncode, done.stdout), (0, "examined\n"), done.stdout)
 
+    def examined_cuda(self, *flags):
+        self.examined("cuda", RUNTIME, ["nvcc", "-gencode", "arch=compute_90a,code=sm_90a", "-cudart", "shared", "-Werror",
+                                        "all-warnings", "-Xcompiler", "-fPIC", self.base + ".cu"], *flags)
+
+    def examined_ptx(self, *flags):
+        self.examined("ptx", DRIVER, ["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", f"-I{TOOLKIT}/include",
+                                      self.base + ".c"], *flags)
+
     def test_cuda(self):
-        self.examined("cuda", RUNTIME, ["nvcc", "-gencode", "arch=compute_90a,code=sm_90a", "-cudart", "shared",
-                                        "-Werror", "all-warnings", "-Xcompiler", "-fPIC", self.base + ".cu"])
+        self.examined_cuda()
 
     def test_ptx(self):
-        self.examined("ptx", DRIVER, ["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", f"-I{TOOLKIT}/include",
-                                      self.base + ".c"])
+        self.examined_ptx()
+
+    def test_a_tolerance_of_cuda(self):
+        self.examined_cuda("--within", "O=3e-2")
+
+    def test_a_tolerance_of_ptx(self):
+        self.examined_ptx("--within", "O=3e-2")
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--examine"]:
-        examine(sys.argv[2])
+        examine(sys.argv[2], len(sys.argv) > 3)
     else:
         unittest.main(verbosity=2)
