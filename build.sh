@@ -6,8 +6,9 @@
 #   ./build.sh build   only the set-up and the build
 #
 # The set-up installs the missing Debian packages (as root on Debian 12; anywhere
-# else it names them and stops), configures and builds in ./build. A second run
-# finds everything in place and rebuilds nothing.
+# else it names them and stops), configures and builds in ./build. `test` also puts
+# NumPy and apache-tvm-ffi of PyPI into ./build/venv, and skips their tests if it
+# cannot. A second run finds everything in place and rebuilds nothing.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -107,7 +108,7 @@ make_venv() {
   local venv=$build/venv log=$build/venv.log
   "$venv/bin/python" -c 'import numpy, tvm_ffi' 2>/dev/null && return
   say "Installing NumPy and apache-tvm-ffi into $venv"
-  { "$python" -m venv "$venv" && "$venv/bin/pip" install --quiet numpy apache-tvm-ffi; } >"$log" 2>&1 && return
+  { "$python" -m venv "$venv" && "$venv/bin/pip" install --quiet --retries 1 numpy apache-tvm-ffi; } >"$log" 2>&1 && return
   say "pip failed ($log); the tests of tvm-ffi are skipped. To install by hand:"
   say "  $python -m venv $venv && $venv/bin/pip install numpy apache-tvm-ffi"
 }
@@ -133,7 +134,7 @@ run_tests() {
   return "$status"
 }
 
-usage() { sed -n '2,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+usage() { sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
 
 job=${1:-help}
 case $job in
