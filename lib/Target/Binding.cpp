@@ -122,6 +122,7 @@ static std::string printKernel(const KernelSignature &signature) {
           std::to_string(order.size()) + ", moa_ffi_parameters_of_" + name + ", moa_ffi_enter_" + name +
           ", 2, NULL};\n";
   auto addEntry = [&](const char *suffix, const char *function) {
+    text += "MOA_FFI_ENTRY __tvm_ffi_" + name + suffix + "(void *, const TVMFFIAny *, int32_t, TVMFFIAny *);\n";
     text +=
         printDeclaration("MOA_FFI_ENTRY __tvm_ffi_" + name + suffix,
                          {"void *self", "const TVMFFIAny *args", "int32_t num_args", "TVMFFIAny *result"}, " {", 110) +

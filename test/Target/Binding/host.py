@@ -267,8 +267,8 @@ class Host(unittest.TestCase):
                                         "all-warnings", "-Xcompiler", "-fPIC", self.base + ".cu"], *flags)
 
     def examined_ptx(self, *flags):
-        self.examined("ptx", DRIVER, ["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", f"-I{TOOLKIT}/include",
-                                      self.base + ".c"], *flags)
+        self.examined("ptx", DRIVER, ["cc", "-O2", "-Wall", "-Wextra", "-Wmissing-declarations", "-Werror", "-fPIC",
+                                      f"-I{TOOLKIT}/include", self.base + ".c"], *flags)
 
     def test_cuda(self):
         self.examined_cuda()
