@@ -6,8 +6,9 @@
 #   ./build.sh build   only the set-up and the build
 #
 # The set-up installs the missing Debian packages (as root on Debian 12; anywhere
-# else it names them and stops), configures and builds in ./build. A second run
-# finds everything in place and rebuilds nothing.
+# else it names them and stops), configures and builds in ./build. `test` also puts
+# NumPy and apache-tvm-ffi of PyPI into ./build/venv, and skips their tests if it
+# cannot. A second run finds everything in place and rebuilds nothing.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -22,6 +23,7 @@ ccache             | ccache
 mold               | mold
 python3            | python3
 python3-numpy      | /usr/lib/python3/dist-packages/numpy
+python3-venv       | python3
 llvm-22-dev        | /usr/lib/llvm-22/lib/cmake/llvm/LLVMConfig.cmake
 llvm-22-tools      | /usr/lib/llvm-22/bin/FileCheck
 libmlir-22-dev     | /usr/lib/llvm-22/lib/cmake/mlir/MLIRConfig.cmake
@@ -102,6 +104,16 @@ configure_and_build() {
   NINJA_STATUS='[%f/%t, %es] ' ninja -C "$build" "$@"
 }
 
+# The Python of the tests of tvm-ffi, with packages of PyPI. Without it these tests are skipped.
+make_venv() {
+  local venv=$build/venv log=$build/venv.log
+  "$venv/bin/python" -c 'import numpy, tvm_ffi' 2>/dev/null && return
+  say "Installing NumPy and apache-tvm-ffi into $venv"
+  { "$python" -m venv "$venv" && "$venv/bin/pip" install --quiet --retries 1 numpy apache-tvm-ffi; } >"$log" 2>&1 && return
+  say "pip failed ($log); the tests of tvm-ffi are skipped. To install by hand:"
+  say "  $python -m venv $venv && $venv/bin/pip install numpy apache-tvm-ffi"
+}
+
 run_demo() {
   local spec=$root/examples/gqa_causal.moa type
   say; say "== The specification: examples/gqa_causal.moa"
@@ -123,7 +135,7 @@ run_tests() {
   return "$status"
 }
 
-usage() { sed -n '2,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+usage() { sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
 
 job=${1:-help}
 case $job in
@@ -146,5 +158,5 @@ if ! configure_and_build "${targets[@]}"; then
 fi
 case $job in
   demo) run_demo ;;
-  test) run_tests ;;
+  test) make_venv; run_tests ;;
 esac

@@ -34,7 +34,11 @@ config.environment["KMP_BLOCKTIME"] = "0"
 config.environment["OMP_WAIT_POLICY"] = "passive"
 config.environment["OPENBLAS_NUM_THREADS"] = "1"
 
+# The Python of build.sh with packages of PyPI.
+venv_python = os.path.join(config.moa_binary_root, "venv", "bin", "python")
+
 config.substitutions += [
+    ("%venv_python", venv_python),
     ("%python", config.python_executable),
     ("%examples", os.path.join(config.moa_source_root, "examples")),
     ("%moa_source_root", config.moa_source_root),
@@ -54,6 +58,14 @@ def has_gpu():
     return answer.returncode == 0 and b"GPU" in answer.stdout
 
 
+def has_tvm_ffi():
+    """Whether the Python of packages has tvm-ffi."""
+    try:
+        return subprocess.run([venv_python, "-c", "import numpy, tvm_ffi"], stderr=subprocess.DEVNULL).returncode == 0
+    except OSError:
+        return False
+
+
 # The architecture, x86_64 for one, is a feature of its own.
 config.available_features.add(platform.machine())
 # What a test may ask for by `REQUIRES:`; a test without it is reported as skipped.
@@ -63,3 +75,5 @@ if shutil.which("nvcc"):
     config.available_features.add("nvcc")
 if shutil.which("ptxas"):
     config.available_features.add("ptxas")
+if has_tvm_ffi():
+    config.available_features.add("tvm-ffi")

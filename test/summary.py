@@ -5,6 +5,8 @@ import sys
 
 PASSED = {"PASS", "XFAIL", "FLAKYPASS"}
 SKIPPED = {"UNSUPPORTED", "SKIPPED", "EXCLUDED"}
+# What installs a feature that tests require.
+REMEDIES = {"tvm-ffi": "python3 -m venv build/venv && build/venv/bin/pip install numpy apache-tvm-ffi"}
 
 
 def main(path):
@@ -21,7 +23,8 @@ def main(path):
     failed = [t for t in tests if t["code"] not in PASSED | SKIPPED]
     for test in skipped:
         reason = test.get("output", "").strip().splitlines() or ["no reason given"]
-        print(f"skipped: {test['name']}: {reason[0]}")
+        remedy = "".join(f"; to install it: {line}" for feature, line in REMEDIES.items() if feature in reason[0])
+        print(f"skipped: {test['name']}: {reason[0]}{remedy}")
     for test in failed:
         print(f"failed: {test['name']}")
     slowest = sorted(tests, key=lambda test: -(test.get("elapsed") or 0))[:10]

@@ -95,6 +95,10 @@ bool Compilation::Impl::checkOptions() {
     log.addError("expects an optimization level from 0 to 3, but got " + llvm::Twine(options.optimization));
     return false;
   }
+  if (!parseBinding(options.binding)) {
+    log.addError("there is no binding '" + options.binding + "'; there is tvm-ffi");
+    return false;
+  }
   if (!options.processor.empty() && !getTargetMachine(/*host=*/false))
     return false;
   std::vector<std::string> known = getPsiLawNames();
@@ -715,7 +719,8 @@ llvm::Module *Compilation::Impl::getLLVM(unsigned kernel, bool packed) {
     return nullptr;
   std::unique_ptr<llvm::Module> ir;
   timed("translate", [&] {
-    auto made = cpu::translate(module, llvmContext, *target, signatures[kernel], packed);
+    auto made =
+        cpu::translate(module, llvmContext, *target, signatures[kernel], packed, packed ? Binding::None : getBinding());
     if (made)
       ir = std::move(*made);
     else

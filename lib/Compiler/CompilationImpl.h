@@ -7,6 +7,7 @@
 #include "lib/Explain/PsiTrace.h"
 #include "lib/Pipelines/Pipelines.h"
 #include "lib/Schedule/Schedule.h"
+#include "lib/Target/Binding.h"
 #include "lib/Target/Signature.h"
 #include "lib/Validation/Validation.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -84,6 +85,8 @@ struct Compilation::Impl {
     return std::nullopt;
   }
   /// Returns true if queries can be answered. Reports an error if the compilation has failed.
+  /// Returns the binding of the options, which are checked.
+  Binding getBinding() const { return *parseBinding(options.binding); }
   bool isOpen();
   /// Runs passes on a module as one stage. With `verifies` the module is verified after each pass.
   /// Without it, a later step must verify the result.

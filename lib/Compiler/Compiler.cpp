@@ -159,14 +159,14 @@ std::optional<std::string> Compilation::header() {
   if (!impl->findShown())
     return std::nullopt;
   if (!impl->options.architecture.empty())
-    return gpu::printHeader(impl->signatures, guard);
+    return gpu::printHeader(impl->signatures, guard, impl->getBinding());
   llvm::TargetMachine *machine = impl->getTargetMachine(/*host=*/false);
   if (!machine)
     return std::nullopt;
   std::optional<bool> usesTiles = impl->usesTiles();
   if (!usesTiles)
     return std::nullopt;
-  return cpu::printHeader(impl->signatures, guard, cpu::getProcessor(*machine, *usesTiles));
+  return cpu::printHeader(impl->signatures, guard, cpu::getProcessor(*machine, *usesTiles), impl->getBinding());
 }
 
 std::optional<std::string> Compilation::manifest() {

@@ -158,7 +158,7 @@ std::optional<PTXFiles> Compilation::ptx() {
   bool made = impl->timed("ptx", [&] {
     auto llvm = impl->take(ptx::translate(*code, impl->llvmContext, "kernels"));
     auto text = llvm ? impl->take(ptx::emit(**llvm)) : std::nullopt;
-    auto launcher = text ? impl->take(ptx::printLauncher(programs, *text)) : std::nullopt;
+    auto launcher = text ? impl->take(ptx::printLauncher(programs, *text, impl->getBinding())) : std::nullopt;
     files = {text.value_or(""), launcher.value_or(""), ptx::printManifest(programs)};
     return launcher.has_value();
   });
@@ -191,7 +191,7 @@ std::optional<std::string> Compilation::cuda() {
   programs.front().notes = *notes;
   std::optional<std::string> text;
   impl->timed("cuda", [&] {
-    text = impl->take(cuda::printFile(programs));
+    text = impl->take(cuda::printFile(programs, impl->getBinding()));
     return text.has_value();
   });
   return text;

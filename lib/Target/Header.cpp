@@ -45,6 +45,15 @@ static const char *const kSampled =
  * are computed both ways, with a confidence of 95 %; others are as they are written.
 )";
 
+static const char *const kTVMFFI =
+    R"( *
+ * __tvm_ffi_NAME  NAME for tvm-ffi, with its tagged values: the arguments of NAME in
+ *                 order, then optionally the workspace, a tensor of uint8. It returns
+ *                 0 or MOA_NOT_SHOWN and raises an error for any other code.
+ *                 __tvm_ffi_NAME_workspace returns the bytes of workspace. Both need
+ *                 symbols of libtvm_ffi.
+)";
+
 static const char *const kLicence =
     R"( *
  * This file and the code it describes were written by a compiler; they carry no
@@ -60,7 +69,7 @@ static std::string getCName(llvm::StringRef name) {
 }
 
 std::string printHeader(llvm::ArrayRef<KernelSignature> kernels, llvm::StringRef guard, llvm::StringRef machines,
-                        llvm::StringRef notes) {
+                        llvm::StringRef notes, Binding binding) {
   std::string text;
   llvm::raw_string_ostream os(text);
   os << "/* Kernels compiled from a specification by MoA for " << machines << ".\n *\n";
@@ -79,7 +88,7 @@ std::string printHeader(llvm::ArrayRef<KernelSignature> kernels, llvm::StringRef
     os << kNotShownText;
   if (llvm::any_of(kernels, [](const KernelSignature &kernel) { return kernel.hasShown; }))
     os << kShown << (machines == "CPUs" ? kShownOnCpu : "");
-  os << (isSampled ? kSampled : "") << kLicence;
+  os << (isSampled ? kSampled : "") << (binding == Binding::TVMFFI ? kTVMFFI : "") << kLicence;
   os << "#ifndef " << guard << "\n#define " << guard << "\n\n" << kPreamble << kEntryDeclarations;
   os << "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n";
   for (const KernelSignature &kernel : kernels) {

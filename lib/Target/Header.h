@@ -2,6 +2,7 @@
 #ifndef MOA_TARGET_HEADER_H
 #define MOA_TARGET_HEADER_H
 
+#include "lib/Target/Binding.h"
 #include "lib/Target/Signature.h"
 #include "llvm/ADT/ArrayRef.h"
 
@@ -11,7 +12,7 @@ namespace moa {
 /// comment lines on this kind of machine, each starting with " *". The text depends on the
 /// arguments only.
 std::string printHeader(llvm::ArrayRef<KernelSignature> kernels, llvm::StringRef guard, llvm::StringRef machines,
-                        llvm::StringRef notes);
+                        llvm::StringRef notes, Binding binding = Binding::None);
 
 } // namespace moa
 

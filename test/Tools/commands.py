@@ -20,6 +20,17 @@ COMMAND = re.compile(r"^(build/bin/|python3 - <<|cc |nvcc )", re.M)
 
 # What only the CUDA toolkit has, which build.sh does not install.
 TOOLKIT = re.compile(r"^nvcc |-lcuda\b|--target=cubin", re.M)
+# The Python of build.sh with packages of PyPI, and what only it has.
+VENV = pathlib.Path(os.environ["MOA_BINARY_ROOT"], "venv", "bin")
+PACKAGES = re.compile(r"^import .*\btvm_ffi\b", re.M)
+
+
+def has_packages():
+    """Whether that Python is there and has tvm-ffi."""
+    try:
+        return subprocess.run([VENV / "python", "-c", "import numpy, tvm_ffi"], stderr=subprocess.DEVNULL).returncode == 0
+    except OSError:
+        return False
 
 
 def commands(page):
@@ -27,11 +38,13 @@ def commands(page):
     blocks = (re.sub(r"^    ", "", block, flags=re.M) for block in BLOCK.findall(text))
     found = [block for block in blocks if COMMAND.search(block)]
     assert len(found) >= 3, (page, found)
-    if shutil.which("nvcc"):
-        return found
-    left_out = [block for block in found if TOOLKIT.search(block)]
-    print(f"{page}: no CUDA toolkit, {len(left_out)} of {len(found)} blocks are left out")
-    return [block for block in found if block not in left_out]
+    for pattern, is_there, what in ((TOOLKIT, shutil.which("nvcc"), "CUDA toolkit"),
+                                    (PACKAGES, has_packages(), "apache-tvm-ffi in build/venv")):
+        left_out = [] if is_there else [block for block in found if pattern.search(block)]
+        if not is_there:
+            print(f"{page}: no {what}, {len(left_out)} of {len(found)} blocks are left out")
+        found = [block for block in found if block not in left_out]
+    return found
 
 
 failed = []
@@ -50,9 +63,10 @@ for page in pages:
         (directory / "path" / "python3").symlink_to(sys.executable)
         environment = {**os.environ,
                        "PATH": f"{directory / 'path'}:{os.environ['PATH']}"}
+        packages = {**environment, "PATH": f"{VENV}:{environment['PATH']}"}
         for block in found:
             done = subprocess.run(["bash", "-euo", "pipefail", "-c", block],
-                                  cwd=directory, env=environment,
+                                  cwd=directory, env=packages if PACKAGES.search(block) else environment,
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                   encoding="utf-8")
             if done.returncode:

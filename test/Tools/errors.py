@@ -110,6 +110,10 @@ CASES = [
      "empty.moa: the file is empty; --schedule=print of moa-codegen writes a schedule"),
     (("moa-codegen", "spec.moa", "--target=cubin", "-o", "out", "--header", "out.h"),
      "machine code of a GPU has no entry points for C; --header goes with --target=cpu, cuda and ptx"),
+    (CODE + ("--target=cubin", "--binding=tvm-ffi"),
+     "machine code of a GPU has no entry points for C; --binding goes with --target=cpu, cuda and ptx"),
+    (CODE + ("--binding=python",), "there is no binding 'python'; there is tvm-ffi"),
+    (CODE + ("--binding=",), "there is no binding ''; there is tvm-ffi"),
     (CODE + ("--schedule=none.json",), "none.json: No such file or directory"),
     # moa-codegen: files
     (("moa-codegen", "spec.moa", "-o", "out.cu"),

@@ -36,6 +36,10 @@ static cl::opt<std::string> arch("arch", cl::value_desc("name"), cl::desc("The G
 static cl::opt<std::string> processor("mcpu", cl::value_desc("name"),
                                       cl::desc("The processor, by its LLVM name; default: this one"),
                                       cl::cat(category));
+static cl::opt<std::string> binding("binding", cl::value_desc("tvm-ffi"),
+                                    cl::desc("Add functions for the calling convention of a library to the entry "
+                                             "points: tvm-ffi"),
+                                    cl::cat(category));
 static cl::opt<std::string> emit("emit", cl::value_desc("level"),
                                  cl::desc("Stop at a level and write its text: moa, dnf, onf, lifted, "
                                           "vector, llvm, device; or math: the normal forms as mathematics"),
@@ -97,6 +101,11 @@ static std::optional<std::string> checkFlags() {
     return std::string("-O is for CPU code, not for --target=" + target);
   if (target == "cubin" && !header.empty())
     return std::string("machine code of a GPU has no entry points for C; --header goes with "
+                       "--target=cpu, cuda and ptx");
+  if (binding.getNumOccurrences() && binding != "tvm-ffi")
+    return "there is no binding '" + binding + "'; there is tvm-ffi";
+  if (target == "cubin" && !binding.empty())
+    return std::string("machine code of a GPU has no entry points for C; --binding goes with "
                        "--target=cpu, cuda and ptx");
   if (!emit.empty() && emit != "math" && !moa::parseLevel(emit))
     return "there is no level '" + emit + "'; there are moa, dnf, onf, lifted, vector, llvm, device and math";
@@ -229,6 +238,7 @@ int main(int argc, char **argv) {
   moa::CompilerOptions options;
   options.disabledRules.assign(disabled.begin(), disabled.end());
   options.processor = processor;
+  options.binding = binding;
   if (target != "cpu")
     options.architecture = arch.empty() ? "sm_90a" : arch.getValue();
   options.dumpDirectory = dumpDirectory;

@@ -88,10 +88,9 @@ static void setMachine(llvm::Module &module, const TargetMachine &machine) {
   }
 }
 
-static Error linkRuntime(llvm::Module &module) {
-  auto buffer = MemoryBuffer::getMemBuffer(
-      StringRef(reinterpret_cast<const char *>(kRuntimeBitcode), kRuntimeBitcodeSize), "runtime",
-      /*RequiresNullTerminator=*/false);
+static Error linkBitcode(llvm::Module &module, const unsigned char *bytes, size_t size) {
+  auto buffer = MemoryBuffer::getMemBuffer(StringRef(reinterpret_cast<const char *>(bytes), size), "runtime",
+                                           /*RequiresNullTerminator=*/false);
   auto runtime = parseBitcodeFile(*buffer, module.getContext());
   if (!runtime)
     return runtime.takeError();
@@ -108,13 +107,16 @@ static int64_t getIntAttr(mlir::ModuleOp module, StringRef name) {
 }
 
 Expected<std::unique_ptr<llvm::Module>> translate(mlir::ModuleOp source, LLVMContext &context, TargetMachine &machine,
-                                                  const KernelSignature &signature, bool packed) {
+                                                  const KernelSignature &signature, bool packed, Binding binding) {
   std::unique_ptr<llvm::Module> module = mlir::translateModuleToLLVMIR(source, context, signature.name);
   if (!module)
     return createStringError("translation to LLVM IR failed");
   setMachine(*module, machine);
-  if (Error error = linkRuntime(*module))
+  if (Error error = linkBitcode(*module, kRuntimeBitcode, kRuntimeBitcodeSize))
     return error;
+  if (binding == Binding::TVMFFI)
+    if (Error error = linkBitcode(*module, kBindingBitcode, kBindingBitcodeSize))
+      return error;
   EntryPointOptions options;
   options.numNests = getIntAttr(source, "moa.nests");
   options.scratchBytes = getIntAttr(source, "moa.scratch_bytes");
@@ -127,12 +129,14 @@ Expected<std::unique_ptr<llvm::Module>> translate(mlir::ModuleOp source, LLVMCon
     return shown.takeError();
   options.shown = std::move(*shown);
   options.packed = packed;
+  options.binding = binding;
   options.processor = getProcessor(machine, /*usesTiles=*/module->getFunction(kTilesIntrinsic) != nullptr);
   if (Error error = addEntryPoints(*module, signature, options))
     return error;
   StringRef stem = signature.name;
   internalizeModule(*module, [stem](const GlobalValue &value) {
     StringRef name = value.getName();
+    name.consume_front("__tvm_ffi_");
     if (!name.consume_front(stem))
       return false;
     return name.empty() || name == "_workspace" || name == "_check" || name == "_prepare" || name == "_shown" ||

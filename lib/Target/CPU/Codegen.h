@@ -31,7 +31,7 @@ llvm::Expected<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(llvm::S
 /// its one kernel.
 llvm::Expected<std::unique_ptr<llvm::Module>> translate(mlir::ModuleOp module, llvm::LLVMContext &context,
                                                         llvm::TargetMachine &machine, const KernelSignature &signature,
-                                                        bool packed);
+                                                        bool packed, Binding binding = Binding::None);
 
 /// Runs LLVM's pipeline for the machine at -O0, -O2, -O2 or -O3. Level 1 omits the SLP vectorizer
 /// and, for long nests, loop unrolling: the lowering has done both already, and they only make code

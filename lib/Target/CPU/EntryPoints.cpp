@@ -131,6 +131,18 @@ public:
     return error ? nullptr : table;
   }
   int64_t getNumSlots() const { return numSlots; }
+
+  /// Returns the moa_ffi_kernel of BindingCalls.c for a MoaKernel.
+  Constant *buildBinding(Constant *table) {
+    std::vector<Constant *> rows;
+    std::vector<BindingParameter> parameters = getBindingParameters(signature);
+    for (const BindingParameter &parameter : parameters)
+      rows.push_back(ConstantStruct::getAnon(
+          {text(parameter.name), number(parameter.kind), number(parameter.low), number(parameter.high)}));
+    return global(ConstantStruct::getAnon({text(signature.name), number(parameters.size()), list(rows, "parameters"),
+                                           module.getFunction("moaFfiEnter"), number(/*CPU*/ 1), table}),
+                  "binding");
+  }
   llvm::Error takeError() { return std::move(error); }
 
 private:
@@ -315,6 +327,20 @@ public:
     builder.CreateRet(callRuntime("moaShown", {extra(0), extra(1), block(), extra(2), extra(3), extra(4), extra(5)}));
   }
 
+  /// Emits functions for tvm-ffi, which take tagged values.
+  void buildBinding(Constant *binding, bool hasShown) {
+    table = binding;
+    auto build = [&](const char *suffix, const char *name) {
+      declare("__tvm_ffi_" + signature.name + suffix, builder.getInt32Ty(),
+              {pointer, pointer, builder.getInt32Ty(), pointer});
+      builder.CreateRet(callRuntime(name, {extra(1), extra(2), extra(3)}));
+    };
+    build("", "moaFfiRun");
+    build("_workspace", "moaFfiSize");
+    if (hasShown)
+      build("_shown", "moaFfiShow");
+  }
+
 private:
   Type *getScalarType(ElementType type) {
     switch (type) {
@@ -450,10 +476,13 @@ llvm::Error addEntryPoints(llvm::Module &module, const KernelSignature &signatur
   llvm::consumeError(tables.takeError());
   EntryBuilder entries(module, signature, table, tables.getNumSlots());
   entries.buildEntries();
-  if (llvm::any_of(options.shown, [](const ShownResult &result) { return result.why.empty(); }))
+  bool hasShown = llvm::any_of(options.shown, [](const ShownResult &result) { return result.why.empty(); });
+  if (hasShown)
     entries.buildShown();
   if (options.packed)
     entries.buildPacked();
+  if (options.binding == Binding::TVMFFI)
+    entries.buildBinding(tables.buildBinding(table), hasShown);
   return entries.takeError();
 }
 

@@ -2,6 +2,7 @@
 #ifndef MOA_TARGET_CPU_ENTRYPOINTS_H
 #define MOA_TARGET_CPU_ENTRYPOINTS_H
 
+#include "lib/Target/Binding.h"
 #include "lib/Target/CPU/Features.h"
 #include "lib/Target/Signature.h"
 #include "llvm/Support/Error.h"
@@ -20,16 +21,18 @@ struct EntryPointOptions {
   std::vector<ShownResult> shown;     ///< tolerances that calls check
   /// Also emit `NAME_packed*`, which take arrays of arguments, for the JIT.
   bool packed = false;
+  Binding binding = Binding::None;
 };
 
 /// Adds the constant tables and the entry points NAME, NAME_workspace, NAME_check and NAME_prepare
-/// to a module. The module must have NAME_nest<k> and NAME_tasks<k>, and the run-time code linked
-/// in. The caller makes all other functions internal afterwards (see Codegen).
+/// to a module, and `__tvm_ffi_NAME` with the binding. The module must have NAME_nest<k> and NAME_tasks<k>, and the
+/// run-time code linked in. The caller makes all other functions internal afterwards (see Codegen).
 llvm::Error addEntryPoints(llvm::Module &module, const KernelSignature &signature, const EntryPointOptions &options);
 
 /// Returns the C header that declares the entry points of the kernels. The text depends on the
 /// arguments only.
-std::string printHeader(const std::vector<KernelSignature> &kernels, llvm::StringRef guard, const Processor &processor);
+std::string printHeader(const std::vector<KernelSignature> &kernels, llvm::StringRef guard, const Processor &processor,
+                        Binding binding = Binding::None);
 
 } // namespace moa::cpu
 

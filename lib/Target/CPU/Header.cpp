@@ -47,13 +47,13 @@ static void printProcessor(llvm::raw_ostream &os, const Processor &processor) {
   os << "\n";
 }
 
-std::string printHeader(const std::vector<KernelSignature> &kernels, llvm::StringRef guard,
-                        const Processor &processor) {
+std::string printHeader(const std::vector<KernelSignature> &kernels, llvm::StringRef guard, const Processor &processor,
+                        Binding binding) {
   std::string notes;
   llvm::raw_string_ostream os(notes);
   os << kNotes;
   printProcessor(os, processor);
-  return moa::printHeader(kernels, guard, "CPUs", notes);
+  return moa::printHeader(kernels, guard, "CPUs", notes, binding);
 }
 
 } // namespace moa::cpu

@@ -3,6 +3,7 @@
 #define MOA_TARGET_CUDA_CUDA_H
 
 #include "dialects/Device/IR/Device.h"
+#include "lib/Target/Binding.h"
 #include "lib/Target/GPU/Launch.h"
 #include "lib/Target/Signature.h"
 #include "llvm/Support/Error.h"
@@ -91,7 +92,7 @@ struct ProgramText {
 };
 
 /// Prints a whole file: comment, declarations, kernels, entry points.
-llvm::Expected<std::string> printFile(llvm::ArrayRef<ProgramText> programs);
+llvm::Expected<std::string> printFile(llvm::ArrayRef<ProgramText> programs, Binding binding = Binding::None);
 
 } // namespace moa::cuda
 

@@ -117,12 +117,13 @@ static std::string printHostFunctions(const std::string &callers, bool ofOthers)
   return text;
 }
 
-llvm::Expected<std::string> printFile(llvm::ArrayRef<ProgramText> programs) {
+llvm::Expected<std::string> printFile(llvm::ArrayRef<ProgramText> programs, Binding binding) {
   Helpers helpers;
   std::string notes, kernelTexts, hostTexts;
+  std::vector<KernelSignature> bound;
   bool ofOthers = false;
   for (const ProgramText &entry : programs) {
-    if (isOwnName(entry.signature.name))
+    if (isOwnName(entry.signature.name) || (binding != Binding::None && isBindingName(entry.signature.name)))
       return llvm::createStringError(
           "a kernel cannot be called '" + entry.signature.name +
           "' in CUDA C++: the emitted file, a header or the language uses this name; rename it");
@@ -135,6 +136,7 @@ llvm::Expected<std::string> printFile(llvm::ArrayRef<ProgramText> programs) {
     for (const KernelText &kernel : *kernels)
       kernelTexts += "\n" + kernel.text;
     hostTexts += "\n" + printHost(entry.signature, names, *kernels, gpu::getWorkspace(entry.program));
+    bound.push_back(entry.signature);
   }
   std::string text = notes;
   text += "// Written by a compiler; this file carries no licence obligation. Build: nvcc "
@@ -156,7 +158,7 @@ llvm::Expected<std::string> printFile(llvm::ArrayRef<ProgramText> programs) {
   for (auto [word, header] : kHeaders)
     if (rest.find(word) != std::string::npos)
       text += std::string("#include <") + header + ">\n";
-  return text + "\n" + rest;
+  return text + "\n" + rest + (binding == Binding::TVMFFI ? "\n" + printBinding(bound) : "");
 }
 
 } // namespace moa::cuda

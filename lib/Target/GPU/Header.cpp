@@ -31,8 +31,8 @@ static const char *const kNotes =
  * or not 0. Link the output of --target=cuda or --target=ptx.
 )";
 
-std::string printHeader(llvm::ArrayRef<KernelSignature> kernels, llvm::StringRef guard) {
-  return moa::printHeader(kernels, guard, "GPUs (sm_90a)", kNotes);
+std::string printHeader(llvm::ArrayRef<KernelSignature> kernels, llvm::StringRef guard, Binding binding) {
+  return moa::printHeader(kernels, guard, "GPUs (sm_90a)", kNotes, binding);
 }
 
 } // namespace moa::gpu

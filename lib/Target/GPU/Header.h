@@ -2,6 +2,7 @@
 #ifndef MOA_TARGET_GPU_HEADER_H
 #define MOA_TARGET_GPU_HEADER_H
 
+#include "lib/Target/Binding.h"
 #include "lib/Target/Signature.h"
 #include "llvm/ADT/ArrayRef.h"
 
@@ -9,7 +10,8 @@ namespace moa::gpu {
 
 /// Returns the C header that declares the entry points in CUDA C++ files and PTX launchers. The
 /// text depends on the arguments only.
-std::string printHeader(llvm::ArrayRef<KernelSignature> kernels, llvm::StringRef guard);
+std::string printHeader(llvm::ArrayRef<KernelSignature> kernels, llvm::StringRef guard,
+                        Binding binding = Binding::None);
 
 } // namespace moa::gpu
 

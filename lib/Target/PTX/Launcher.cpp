@@ -568,8 +568,9 @@ std::string printText(StringRef ptx) {
 
 } // namespace
 
-Expected<std::string> printLauncher(ArrayRef<Program> programs, StringRef ptx) {
+Expected<std::string> printLauncher(ArrayRef<Program> programs, StringRef ptx, Binding binding) {
   std::string notes, prototypes, hosts;
+  std::vector<KernelSignature> bound;
   for (const Program &program : programs) {
     if (StringRef(program.signature.name).starts_with_insensitive("moa"))
       return createStringError("a kernel cannot be called '" + program.signature.name +
@@ -579,6 +580,7 @@ Expected<std::string> printLauncher(ArrayRef<Program> programs, StringRef ptx) {
     ProgramPrinter printer(program);
     hosts += "\n" + printer.print();
     prototypes += printer.printPrototypes();
+    bound.push_back(program.signature);
   }
   return "/*\n" + notes +
          " *\n * Written by a compiler; this file carries no licence obligation. It holds the PTX "
@@ -590,7 +592,8 @@ Expected<std::string> printLauncher(ArrayRef<Program> programs, StringRef ptx) {
          "/*--- Kernels "
          "--------------------------------------------------------------------------------*/\n\n" +
          printText(ptx) + "\n" + kLaunches + (StringRef(hosts).contains("moa_describe_steps") ? kDescribeSteps : "") +
-         kLoads + (StringRef(hosts).contains("moa_check_bounds") ? kCheckBounds : "") + hosts;
+         kLoads + (StringRef(hosts).contains("moa_check_bounds") ? kCheckBounds : "") + hosts +
+         (binding == Binding::TVMFFI ? "\n" + printBinding(bound) : "");
 }
 
 } // namespace moa::ptx

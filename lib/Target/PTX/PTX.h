@@ -2,6 +2,7 @@
 #ifndef MOA_TARGET_PTX_PTX_H
 #define MOA_TARGET_PTX_PTX_H
 
+#include "lib/Target/Binding.h"
 #include "lib/Target/GPU/Launch.h"
 #include "lib/Target/Signature.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -41,7 +42,8 @@ struct Program {
 
 /// Returns a C file that holds the PTX and launches it through the driver. It has the same entry
 /// points as other targets.
-llvm::Expected<std::string> printLauncher(llvm::ArrayRef<Program> programs, llvm::StringRef ptx);
+llvm::Expected<std::string> printLauncher(llvm::ArrayRef<Program> programs, llvm::StringRef ptx,
+                                          Binding binding = Binding::None);
 
 /// Returns a JSON description of kernels, grids, blocks, shared memory, parameters in order, tensor
 /// maps, symbols, constraints and shapes.

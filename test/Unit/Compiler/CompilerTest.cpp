@@ -196,6 +196,21 @@ TEST(Compiler, BadOptionsAreErrors) {
   options = {};
   options.optimization = 4;
   EXPECT_THAT(message(options), HasSubstr("expects an optimization level from 0 to 3, but got 4"));
+  options = {};
+  options.binding = "python";
+  EXPECT_THAT(message(options), HasSubstr("there is no binding 'python'; there is tvm-ffi"));
+}
+
+TEST(Compiler, KernelsWithABindingRunInThisProcess) {
+  CompilerOptions options;
+  options.binding = "tvm-ffi";
+  Compilation unit = Compiler(options).compileText(kRowSums);
+  std::optional<std::string> text = unit.print(Level::LLVM), header = unit.header();
+  ASSERT_TRUE(text && header) << unit.renderDiagnostics();
+  EXPECT_THAT(*text, HasSubstr("@__tvm_ffi_"));
+  EXPECT_THAT(*header, HasSubstr("__tvm_ffi_NAME"));
+  // Code for this process has no symbols of libtvm_ffi.
+  EXPECT_TRUE(unit.load()) << unit.renderDiagnostics();
 }
 
 TEST(Compiler, KernelsForAnotherProcessorAreNotLoaded) {
