@@ -146,17 +146,16 @@ MOA_API int64_t moa_function_workspace(const moa_function *function, const DLTen
  * and returns without waiting (GPU). stream is a cudaStream_t or CUstream of the
  * current device, ignored on a CPU. On a GPU the workspace starts at a multiple
  * of 64 bytes; it and the arrays must stay until the stream has passed. */
-MOA_API int32_t moa_function_call(const moa_function *function, const DLTensor *const *arrays,
-                                  const moa_value *scalars, void *workspace, size_t bytes, void *stream, char *message,
-                                  size_t n);
+MOA_API int32_t moa_function_call(const moa_function *function, const DLTensor *const *arrays, const moa_value *scalars,
+                                  void *workspace, size_t bytes, void *stream, char *message, size_t n);
 
 /* NAME_shown: whether bounds of a call are within the tolerances. Waits for the
  * stream. On a CPU it follows the call. Without NAME_shown (moa_function_has_shown
  * is 0), it checks the arguments and returns what no input could change. */
 MOA_API int32_t moa_function_has_shown(const moa_function *function);
 MOA_API int32_t moa_function_shown(const moa_function *function, const DLTensor *const *arrays,
-                                   const moa_value *scalars, void *workspace, size_t bytes, void *stream,
-                                   char *message, size_t n);
+                                   const moa_value *scalars, void *workspace, size_t bytes, void *stream, char *message,
+                                   size_t n);
 
 /* NAME_prepare: the one-time work of the first call, for a device. Calls may be
  * captured in CUDA graphs after it. */
