@@ -1,6 +1,7 @@
 """The options of a compilation."""
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from os import PathLike
@@ -48,3 +49,17 @@ class Options:
     check_plans: bool = False
     warn_if_unused: bool = False
     cache: bool = True
+
+
+def _read(given) -> tuple[str, str]:
+    """Returns the text of an option and its file: a path or the text itself."""
+    if isinstance(given, os.PathLike) or "\n" not in given:
+        path = os.fspath(given)
+        with open(path, encoding="utf-8") as file:
+            return file.read(), path
+    return given, ""
+
+
+def texts_of(options) -> dict:
+    """Returns the texts of the options that may be files."""
+    return {name: _read(given) for name in ("schedule", "plans") if (given := getattr(options, name))}
