@@ -163,8 +163,8 @@ class Compilation:
         finally:
             library().moa_options_destroy(handle)
 
-    def __del__(self):
-        if getattr(self, "_handle", None) and not sys.is_finalizing():
+    def __del__(self, ends=sys.is_finalizing):  # at the end of the process nothing needs to be freed
+        if getattr(self, "_handle", None) and not ends():
             library().moa_compilation_destroy(self._handle)
 
     def _query(self, function, *arguments) -> bytes:
@@ -239,8 +239,8 @@ class Code:
         self._handle = None
         self._handle = _ask(library().moa_load_object, object, len(object))
 
-    def __del__(self):
-        if getattr(self, "_handle", None) and not sys.is_finalizing():
+    def __del__(self, ends=sys.is_finalizing):  # at the end of the process nothing needs to be freed
+        if getattr(self, "_handle", None) and not ends():
             library().moa_code_destroy(self._handle)
 
     def addresses(self, names) -> dict[str, int]:

@@ -253,9 +253,14 @@ def _make(source) -> tuple[dict, bytes]:
         code, manifest = unit.ptx()
     else:
         code, manifest = unit.object(), unit.get("manifest")
-    warned = [[diagnostic.file if diagnostic.file != source.name else None, *diagnostic[1:]]
-              for diagnostic in unit.diagnostics() if diagnostic.severity == "warning"]
+    warned = [_write_diagnostic(found, source.name) for found in unit.diagnostics() if found.severity == "warning"]
     return {"kernels": unit.kernels(), "manifest": manifest, "warnings": warned}, code
+
+
+def _write_diagnostic(found, name):
+    # An entry of the cache serves every file with this text, so it does not keep the file's name.
+    return [found.severity, None if found.file == name else found.file, found.line, found.column, found.message,
+            [_write_diagnostic(note, name) for note in found.notes]]
 
 
 def _read_diagnostic(fields, name):
