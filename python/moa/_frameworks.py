@@ -33,7 +33,7 @@ def _nothing(*_):
 
 
 def _no_device(*_):
-    raise DeviceError("the first array says nothing of CUDA; give it as an array of PyTorch or CuPy")
+    raise DeviceError("the kernel runs on a CUDA device, but no argument is on one; give arrays of PyTorch or CuPy")
 
 
 #===-----------------------------------------------------------------------===#
@@ -98,14 +98,23 @@ def _export(array, name):
         raise ArgumentTypeError(f"{name}: __dlpack__ refuses the array: {error}") from error
 
 
+def _default_stream(device):
+    return 0
+
+
+def _no_workspace(bytes, device, handle, given):
+    raise ArgumentError(f"the library of the first array allocates no memory for this package; give workspace=, an array "
+                        f"of {bytes} elements of u8 on CUDA device {device}")
+
+
 def _make_generic():
 
     def empty(shape, dtype, device):
         if device >= 0:
-            raise ArgumentError("the library of the first array allocates no results for this package; give out=")
+            raise ArgumentError("the library of the first array allocates no memory for this package; give out=")
         return _resolve_name("numpy").empty(shape, dtype, device)
 
-    return Adapter(False, _export, empty, None, _no_device, _no_device, _nothing, _nothing, True)
+    return Adapter(False, _export, empty, None, _default_stream, _no_workspace, _nothing, _nothing, True)
 
 
 #===-----------------------------------------------------------------------===#
@@ -208,10 +217,11 @@ def _make_jax():
         jax.block_until_ready(array)
         return _export(array, name)
 
+    def refuse_gpu(*_):
+        raise ArgumentError("arrays of JAX on a GPU are not supported, because JAX tells neither its stream nor has arrays "
+                            "to write to; give arrays of PyTorch or CuPy")
+
     def empty(shape, dtype, device):
-        if device >= 0:
-            raise ArgumentError("results of JAX on a GPU are not supported, because JAX has no arrays to write to; "
-                                "give arrays of PyTorch or CuPy, or out=")
         type_ = _TYPES[dtype]
         count = type_.itemsize
         for extent in shape:
@@ -225,7 +235,7 @@ def _make_jax():
             return jax.numpy.asarray(array)
         return jax.dlpack.from_dlpack(array)
 
-    return Adapter(False, export, empty, finish, _no_device, _no_device, _nothing, _nothing, False)
+    return Adapter(False, export, empty, finish, refuse_gpu, refuse_gpu, _nothing, _nothing, False)
 
 
 #===-----------------------------------------------------------------------===#
