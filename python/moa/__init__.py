@@ -9,7 +9,6 @@ docs/Python.md has the details.
 """
 from moa._errors import (ArgumentError, ArgumentTypeError, CompileError, CompileWarning, DeviceError, Diagnostic, Error,
                          ToleranceWarning)
-from moa._options import Options
 
 __all__ = ["compile", "Kernel", "Options", "Parameter", "Diagnostic", "Error", "CompileError", "CompileWarning",
            "ArgumentError", "ArgumentTypeError", "DeviceError", "ToleranceWarning"]
@@ -20,6 +19,8 @@ def __getattr__(name):
     if name in ("compile", "Kernel", "Parameter"):
         from moa import _kernel
         value = getattr(_kernel, name)
+    elif name == "Options":
+        from moa._options import Options as value
     elif name == "__version__":
         from moa import _libraries
         value = _libraries.version()

@@ -126,7 +126,7 @@ def _make_torch():
     import torch
     types = {name: getattr(torch, numpy.rstrip("_"), None) for name, numpy in _NAMES.items()}
     allocate, needs_gradients, export_tensor = torch.empty, torch.is_grad_enabled, torch.utils.dlpack.to_dlpack
-    devices = {-1: "cpu"}
+    devices = {-1: torch.device("cpu")}
     cuda = torch.cuda
 
     def export(tensor, name):

@@ -16,26 +16,19 @@ static bool refuse_type(const Param *param, const char *given) {
   return false;
 }
 
+/// Refuses an element type of DLPack by its name.
 static bool refuse_dlpack_type(const Param *param, DLDataType given) {
-  static const char *const names[] = {"int",
-                                      "uint",
-                                      "float",
-                                      "handle",
-                                      "bfloat",
-                                      "complex",
-                                      "bool",
-                                      "float8_e3m4_",
-                                      "float8_e4m3_",
-                                      "float8_e4m3b11fnuz_",
-                                      "float8_e4m3fn_",
-                                      "float8_e4m3fnuz_",
-                                      "float8_e5m2_",
-                                      "float8_e5m2fnuz_",
-                                      "float8_e8m0fnu_"};
+  static const char *const names[] = {
+      "int%d",       "uint%d",          "float%d",       "pointers",           "bfloat%d",      "complex%d",
+      "bool",        "float8_e3m4",     "float8_e4m3",   "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz",
+      "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu"};
   char text[64];
-  size_t count = sizeof names / sizeof *names;
-  PyOS_snprintf(text, sizeof text, "%s%d%s", given.code < count ? names[given.code] : "an unknown type of ",
-                (int)given.bits, given.lanes == 1 ? "" : " in vectors");
+  if (given.lanes != 1)
+    PyOS_snprintf(text, sizeof text, "vectors of %d elements", (int)given.lanes);
+  else if (given.code < sizeof names / sizeof *names)
+    PyOS_snprintf(text, sizeof text, names[given.code], (int)given.bits);
+  else
+    PyOS_snprintf(text, sizeof text, "DLPack type %d of %d bits", (int)given.code, (int)given.bits);
   return refuse_type(param, text);
 }
 

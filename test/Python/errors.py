@@ -189,7 +189,7 @@ class Calls(Case):
                            workspace=np.empty(2 * size + 8, np.uint8)[::2])
         if size:
             with self.assertRaisesRegex(moa.ArgumentError, "workspace"):
-                kernel(x, workspace=np.empty(size - 1, np.uint8))
+                kernel(x, workspace=np.empty(size // 2, np.uint8))
 
     def test_device(self):
         q = self.q
