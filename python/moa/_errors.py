@@ -62,3 +62,8 @@ class CompileWarning(UserWarning):
 
 class ToleranceWarning(UserWarning):
     """The results were computed, but not shown to be within their tolerances (code 15)."""
+
+
+for _public in (Diagnostic, Error, CompileError, ArgumentError, ArgumentTypeError, DeviceError, CompileWarning,
+                ToleranceWarning):
+    _public.__module__ = "moa"
