@@ -72,7 +72,8 @@ def has_package():
     """Whether the Python package is built, and the Python of packages has NumPy."""
     package = os.path.join(config.moa_binary_root, "python", "moa", "_native.abi3.so")
     try:
-        return os.path.exists(package) and subprocess.run([venv_python, "-c", "import numpy"]).returncode == 0
+        return os.path.exists(package) and subprocess.run([venv_python, "-c", "import numpy"],
+                                                          stderr=subprocess.DEVNULL).returncode == 0
     except OSError:
         return False
 

@@ -53,7 +53,7 @@ class Options:
 
 def _read(given) -> tuple[str, str]:
     """Returns the text of an option and its file: a path or the text itself."""
-    if isinstance(given, os.PathLike) or "\n" not in given:
+    if isinstance(given, os.PathLike) or not ("\n" in given or given.lstrip().startswith("{")):
         path = os.fspath(given)
         with open(path, encoding="utf-8") as file:
             return file.read(), path
