@@ -76,13 +76,15 @@ class _Source:
         self._lock = threading.Lock()
         self._made = {}
 
-    def compilation(self, explain=False):
+    def compilation(self, explain=False, loads=False):
+        """Returns a compilation for queries, or for code that is loaded, which for a CPU has no architecture of a GPU."""
         from moa import _compiler
+        architecture = None if loads and self.target == "cpu" else self.architecture
         with self._lock:
-            if explain not in self._made:
-                self._made[explain] = _compiler.Compilation(self.text, self.name, self.settings, self.options,
-                                                            self.architecture, self.texts, explain)
-            return self._made[explain]
+            if (architecture, explain) not in self._made:
+                self._made[architecture, explain] = _compiler.Compilation(
+                    self.text, self.name, self.settings, self.options, architecture, self.texts, explain)
+            return self._made[architecture, explain]
 
     def key(self):
         facts = {name: getattr(self.options, name) for name in self.options.__dataclass_fields__
@@ -248,7 +250,7 @@ class _Progress:
 
 def _make(source) -> tuple[dict, bytes]:
     """Compiles. Returns the facts of a cache entry, and the code."""
-    unit = source.compilation()
+    unit = source.compilation(loads=True)
     if source.target == "cuda":
         code, manifest = unit.ptx()
     else:

@@ -64,6 +64,13 @@ class Interface(Case):
         again = moa.compile(EXAMPLES / "gqa_causal.moa", D=8, T="f32", options=moa.Options(schedule=text))
         self.assertEqual(again.schedule, text)
 
+    def test_architecture(self):
+        """A kernel that runs here tells what it would be on a GPU."""
+        kernel = moa.compile(EXAMPLES / "sdpa.moa", D=16, T="f32", options=moa.Options(architecture="sm_90a"))
+        q = normal(1, 1, 3, 16)
+        self.assertEqual(kernel(q, q, q, 0.25).shape, q.shape)
+        self.assertNotEqual(kernel.schedule, moa.compile(EXAMPLES / "sdpa.moa", D=16, T="f32").schedule)
+
     def test_pickle(self):
         again = pickle.loads(pickle.dumps(self.kernel))
         self.assertEqual(repr(again), repr(self.kernel))
