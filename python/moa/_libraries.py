@@ -10,7 +10,7 @@ _BUILD = os.path.normpath(os.path.join(_PACKAGE, "..", ".."))  # of build/python
 def find_library(name: str) -> str:
     """Returns the path of a library: in MOA_LIBRARY_DIR if it is set, else in the package or the build tree."""
     given = os.environ.get("MOA_LIBRARY_DIR")
-    places = [given] if given else [_PACKAGE, os.path.join(_PACKAGE, "lib"), os.path.join(_BUILD, "lib")]
+    places = [given] if given else [os.path.join(_PACKAGE, "_lib"), os.path.join(_BUILD, "lib")]
     for place in places:
         for file in (name, name + ".0.1"):
             path = os.path.join(place, file)
@@ -22,7 +22,7 @@ def find_library(name: str) -> str:
 def find_tool(name: str) -> str:
     """Returns the path of a tool: in MOA_BUILD_DIR if it is set, else in the package or the build tree."""
     given = os.environ.get("MOA_BUILD_DIR")
-    places = [os.path.join(given, "bin")] if given else [os.path.join(_PACKAGE, "bin"), os.path.join(_BUILD, "bin")]
+    places = [os.path.join(given, "bin")] if given else [os.path.join(_PACKAGE, "_lib"), os.path.join(_BUILD, "bin")]
     for place in places:
         path = os.path.join(place, name)
         if os.access(path, os.X_OK):
