@@ -223,7 +223,8 @@ def _interface(info) -> dict:
 
 def _parameter(place) -> list:
     lib, tolerance = library(), Tolerance()
-    role = "output" if lib.moa_parameter_is_output(place) else "scalar" if lib.moa_parameter_is_scalar(place) else "input"
+    role = ("output" if lib.moa_parameter_is_output(place) else
+            "scalar" if lib.moa_parameter_is_scalar(place) else "input")
     shape = [lib.moa_parameter_extent(place, k).decode() for k in range(lib.moa_parameter_extent_count(place))]
     within = None
     if lib.moa_parameter_tolerance(place, byref(tolerance)):

@@ -103,8 +103,8 @@ def _default_stream(device):
 
 
 def _no_workspace(bytes, device, handle, given):
-    raise ArgumentError(f"the library of the first array allocates no memory for this package; give workspace=, an array "
-                        f"of {bytes} elements of u8 on CUDA device {device}")
+    raise ArgumentError("the library of the first array allocates no memory for this package; give workspace=, an "
+                        f"array of {bytes} elements of u8 on CUDA device {device}")
 
 
 def _make_generic():
@@ -218,8 +218,8 @@ def _make_jax():
         return _export(array, name)
 
     def refuse_gpu(*_):
-        raise ArgumentError("arrays of JAX on a GPU are not supported, because JAX tells neither its stream nor has arrays "
-                            "to write to; give arrays of PyTorch or CuPy")
+        raise ArgumentError("arrays of JAX on a GPU are not supported, because JAX does not tell its stream; give arrays "
+                            "of PyTorch or CuPy")
 
     def empty(shape, dtype, device):
         type_ = _TYPES[dtype]
@@ -291,9 +291,13 @@ def read_scalar(value, name, dtype):
 
 
 def read_stream(stream):
-    """Returns the handle of a stream: an int, or a stream of PyTorch or CuPy."""
-    for attribute in ("cuda_stream", "ptr", "handle"):
-        stream = getattr(stream, attribute, stream)
-    if isinstance(stream, int) and stream >= 0:
-        return stream
-    raise ArgumentTypeError(f"stream: expects a stream of PyTorch or CuPy, or its handle, but got {type(stream).__name__}")
+    """Returns the handle of a stream: an int, or a stream of PyTorch, CuPy or any library with __cuda_stream__."""
+    handle = stream
+    if hasattr(stream, "__cuda_stream__"):
+        _, handle = stream.__cuda_stream__()
+    for attribute in ("cuda_stream", "ptr"):
+        handle = getattr(handle, attribute, handle)
+    if isinstance(handle, int) and handle >= 0:
+        return handle
+    raise ArgumentTypeError("stream: expects a stream of PyTorch or CuPy, or its handle, but got "
+                            f"{type(stream).__name__}")

@@ -120,8 +120,14 @@ class WithDriver(Case):
         class OfCupy:
             ptr = 0x1240
 
+        class OfAnother:
+
+            def __cuda_stream__(self):
+                return 0, 0x1260
+
         x, *out = self.arrays
-        for stream, text in ((OfTorch, "0x1230"), (OfCupy, "0x1240"), (0x1250, "0x1250"), (0, "(nil)"), (None, "(nil)")):
+        for stream, text in ((OfTorch, "0x1230"), (OfCupy, "0x1240"), (0x1250, "0x1250"), (OfAnother(), "0x1260"),
+                             (0, "(nil)"), (None, "(nil)")):
             self.driver.clear_record()
             self.kernel(x, 2.0, out=out, stream=stream)
             self.assertIn(f" stream {text} ", self.launched()[0])
