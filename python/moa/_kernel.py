@@ -77,7 +77,7 @@ class _Source:
         self._made = {}
 
     def compilation(self, explain=False, loads=False):
-        """Returns a compilation for queries, or for code that is loaded, which for a CPU has no architecture of a GPU."""
+        """Returns a compilation for queries, or for code that is loaded. Code for a CPU has no architecture of a GPU."""
         from moa import _compiler
         architecture = None if loads and self.target == "cpu" else self.architecture
         with self._lock:
