@@ -22,7 +22,7 @@ g++                | g++
 ccache             | ccache
 mold               | mold
 python3            | python3
-python3-dev        | /usr/include/python3.11/Python.h
+python3-dev        | python3-config
 python3-numpy      | /usr/lib/python3/dist-packages/numpy
 python3-venv       | python3
 llvm-22-dev        | /usr/lib/llvm-22/lib/cmake/llvm/LLVMConfig.cmake
