@@ -36,7 +36,7 @@ extern "C" {
 #endif
 
 /* The version of this interface. It grows when a function is added. */
-#define MOA_RUNTIME_VERSION 1
+#define MOA_RUNTIME_VERSION 2
 
 #ifdef __GNUC__
 #define MOA_API __attribute__((visibility("default")))
@@ -106,6 +106,14 @@ MOA_API int32_t moa_program_load_gpu(const void *image, size_t bytes, const char
  * for as in dlopen. The library's code stays in the process. */
 MOA_API int32_t moa_program_load_cpu(const char *library, const char *manifest, moa_program **program, char *message,
                                      size_t n);
+
+/* Does the same for code that is in this process already. `find` returns the
+ * address of an entry point, for example "sdpa_check", or NULL. It is given
+ * `context`, and is not called after this function has returned. The code must
+ * stay until the program is destroyed. */
+typedef void *(*moa_finder)(void *context, const char *name);
+MOA_API int32_t moa_program_load_functions(moa_finder find, void *context, const char *manifest, moa_program **program,
+                                           char *message, size_t n);
 
 /* Frees a program and unloads its code. No kernel of it may still run. NULL is
  * allowed. */
