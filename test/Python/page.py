@@ -1,6 +1,6 @@
 # REQUIRES: moa-python
 # RUN: %moa_python %s
-"""The examples of docs/Python.md: those with prompts print what the page says, and the others are Python."""
+"""The examples of docs/Python.md and README: those with prompts print what the page says, and the others are Python."""
 import doctest
 import os
 import pathlib
@@ -18,19 +18,25 @@ PAGE = SOURCE / "docs" / "Python.md"
 
 class Page(unittest.TestCase):
 
-    def test_examples(self):
+    def check(self, page, blocks_wanted, examples_wanted):
         os.chdir(SOURCE)
-        blocks = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.M | re.S)
+        blocks = re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S)
         prompted = [block for block in blocks if block.startswith(">>>")]
-        self.assertGreaterEqual(len(prompted), 4)
+        self.assertGreaterEqual(len(prompted), blocks_wanted)
         for number, block in enumerate(blocks):
             if block not in prompted:
                 compile(block, f"example {number}", "exec")
-        example = doctest.DocTestParser().get_doctest("".join(prompted), {}, PAGE.name, str(PAGE), 0)
+        example = doctest.DocTestParser().get_doctest("".join(prompted), {}, page.name, str(page), 0)
         said = []
         result = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(example, out=said.append)
-        self.assertGreater(result.attempted, 10)
+        self.assertGreaterEqual(result.attempted, examples_wanted)
         self.assertEqual(result.failed, 0, "".join(said))
+
+    def test_page(self):
+        self.check(PAGE, 4, 11)
+
+    def test_readme(self):
+        self.check(SOURCE / "README.md", 1, 5)
 
     def test_names(self):
         text = PAGE.read_text(encoding="utf-8")
