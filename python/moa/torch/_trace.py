@@ -28,7 +28,7 @@ def user_line():
     frame = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
-        if not name.startswith((OWN, TORCH)) and "torch/" not in name and name != "<string>":
+        if not name.startswith((OWN, TORCH)) and name != "<string>":
             line = linecache.getline(name, frame.f_lineno).strip()
             return f"{os.path.basename(name)}:{frame.f_lineno}" + (f": {line}" if line else "")
         frame = frame.f_back
@@ -242,7 +242,8 @@ class Tracer(TorchDispatchMode):
                 return args[0]
         method = getattr(self, "op_" + name, None)
         if method is not None and func.namespace in ("aten", "prims"):
-            return self.wrap(method(self.result_type(func, args, kwargs), *args, **kwargs))
+            options = {k: v for k, v in kwargs.items() if k not in self.IGNORED}
+            return self.wrap(method(self.result_type(func, args, kwargs), *args, **options))
         if name in ("_local_scalar_dense", "is_nonzero", "item", "equal", "nonzero"):
             Traced.refuse_value(None)
         from torch._decomp import decomposition_table
@@ -257,6 +258,8 @@ class Tracer(TorchDispatchMode):
         refuse(str(func), "the specification language has no operation with this meaning",
                "write it with the operations that docs/PyTorch.md lists")
 
+    # Arguments that decide the type, which `result_type` finds, or only where a tensor stands.
+    IGNORED = ("dtype", "layout", "device", "pin_memory", "non_blocking", "memory_format", "implicit")
     # Decompositions that lose accuracy.
     INEXACT = {"sinh", "cosh", "asinh", "acosh", "atanh", "logaddexp", "logaddexp2", "erfc", "log10", "hypot",
                "rand_like", "randn_like", "bernoulli", "dropout", "native_dropout"}
@@ -551,24 +554,24 @@ class Tracer(TorchDispatchMode):
 
     # Types and axes.
 
-    def op__to_copy(self, dtype, a, **options):
+    def op__to_copy(self, dtype, a):
         return self.graph.convert(self.node(a), dtype)
 
-    def op_clone(self, dtype, a, **options):
+    def op_clone(self, dtype, a):
         return self.node(a)
 
     op_alias = op_detach = op_lift_fresh = op_contiguous = op_clone
 
-    def op_full_like(self, dtype, a, value, **options):
+    def op_full_like(self, dtype, a, value):
         return self.graph.const(value, dtype)
 
-    def op_zeros_like(self, dtype, a, **options):
+    def op_zeros_like(self, dtype, a):
         return self.graph.const(0, dtype)
 
-    def op_ones_like(self, dtype, a, **options):
+    def op_ones_like(self, dtype, a):
         return self.graph.const(1, dtype)
 
-    def op_new_full(self, dtype, a, size, value, **options):
+    def op_new_full(self, dtype, a, size, value):
         if size:
             refuse("new_full", "only tensors without axes are made", "give it the shape ()")
         return self.graph.const(value, dtype)
@@ -588,7 +591,7 @@ class Tracer(TorchDispatchMode):
         place = tuple(kept.index(k) if k in kept else None for k in range(n))
         return self.graph.make("view", node, place, dtype=node.dtype, shape=tuple(node.shape[k] for k in kept))
 
-    def op_expand(self, dtype, a, size, implicit=False):
+    def op_expand(self, dtype, a, size):
         node = self.node(a)
         new = len(size) - len(node.shape)
         shape = tuple(node.shape[k - new] if n == -1 else n for k, n in enumerate(size))
@@ -615,13 +618,13 @@ class Tracer(TorchDispatchMode):
                 made = self.op_unsqueeze(dtype, self.wrap(made), axis)
         return made
 
-    def op_sum(self, dtype, a, dim=None, keepdim=False, **options):
+    def op_sum(self, dtype, a, dim=None, keepdim=False):
         return self.reduction("sum", dtype, a, dim, keepdim)
 
-    def op_prod(self, dtype, a, dim=None, keepdim=False, **options):
+    def op_prod(self, dtype, a, dim=None, keepdim=False):
         return self.reduction("prod", dtype, a, dim, keepdim)
 
-    def op_mean(self, dtype, a, dim=None, keepdim=False, **options):
+    def op_mean(self, dtype, a, dim=None, keepdim=False):
         node = self.node(a)
         dims = range(len(node.shape)) if not dim else [dim] if isinstance(dim, int) else dim
         count = math.prod(node.shape[d] for d in dims)
