@@ -51,8 +51,12 @@ def tool(name):
 
 def compile(source, target="cpu", **settings):
     """Compiles the text of a specification with one kernel."""
+    with tempfile.TemporaryDirectory(prefix="moa-") as folder:  # the loaded library needs no file
+        return build(os.path.join(folder, "kernel"), source, target, settings)
+
+
+def build(base, source, target, settings):
     import tvm_ffi
-    base = os.path.join(tempfile.mkdtemp(prefix="moa-"), "kernel")
     with open(base + ".moa", "w", encoding="utf-8") as file:
         file.write(source)
     flags = [part for name, value in sorted(settings.items()) for part in ("--set", f"{name}={value}")]

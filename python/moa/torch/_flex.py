@@ -31,11 +31,20 @@ def absence(g, node):
         left = p if pa is None else g.both(p, pa)
         right = g.negation(p) if pb is None else g.both(g.negation(p), pb)
         return g.either(left, right), g.select(p, ea, eb), ra or rb
-    if node.op == "+":
-        (pa, ea, ra), (pb, eb, rb) = absence(g, node.args[0]), absence(g, node.args[1])
-        pa, pb = (p if p is not None else added(g, e) for p, e in ((pa, ea), (pb, eb)))
-        both = [p for p in (pa, pb) if p is not None]
-        return (g.both(*both) if both else None), g.arithmetic("+", ea, eb, node.dtype), ra or rb
+    if node.op in ("+", "-"):
+        parts, values, risky = [], [], False
+        for operand, hidden in zip(node.args, (-math.inf, -math.inf if node.op == "+" else math.inf)):
+            if captured(operand):
+                # As with an additive mask, an entry of -inf hides the score.
+                p, e, r = g.compare("!=", operand, g.const(hidden, operand.dtype)), operand, False
+            elif hidden < 0:
+                p, e, r = absence(g, operand)
+            else:
+                p, e, r = None, operand, may_be_infinite(operand)
+            parts += [] if p is None else [p]
+            values.append(e)
+            risky |= r
+        return (g.both(*parts) if parts else None), g.arithmetic(node.op, *values, node.dtype), risky
     if node.op in ("*", "/") and node.args[1].op == "const" and 0 < node.args[1].args[0] < math.inf:
         p, e, r = absence(g, node.args[0])
         return p, g.arithmetic(node.op, e, node.args[1], node.dtype), r
@@ -45,11 +54,11 @@ def absence(g, node):
     return None, node, may_be_infinite(node)
 
 
-def added(g, node):
-    """Returns the predicate of an added array, as with an additive mask: an entry of -inf hides the score."""
-    while node.op == "convert":
+def captured(node):
+    """Whether a value is a float of a captured tensor, converted or not."""
+    while node.op == "convert" and node.args[0].is_float:
         node = node.args[0]
-    return g.compare("!=", node, g.const(-math.inf, node.dtype)) if node.op in ("item", "read") and node.is_float else None
+    return node.op in ("item", "read") and node.is_float
 
 
 def may_be_infinite(node):
@@ -58,81 +67,92 @@ def may_be_infinite(node):
         return False
     if node.op == "const":
         return math.isinf(node.args[0])
-    if node.op in ("log", "log2"):
+    if node.op in ("log", "log2", "item", "read"):
         return True
+    if node.op == "*":
+        return any(may_be_infinite(a) for a in node.args if not captured(a))
     if node.op == "/":
         divisor = node.args[1]
         return divisor.op != "const" or divisor.args[0] == 0 or may_be_infinite(node.args[0])
-    if node.op in ("select", "+", "-", "*", "neg", "min", "max", "abs", "floor", "ceil", "sqrt", "convert"):
+    if node.op in ("select", "+", "-", "neg", "min", "max", "abs", "floor", "ceil", "sqrt", "convert"):
         return any(may_be_infinite(a) for a in Writer.children(node))
     return False
 
 
-def specification(q, k, v, score_mod, mask_mod, blocks, results):
-    """Returns (text, settings, captured tensors, type of lse)."""
-    tracer = Tracer(q.device)
-    g = tracer.graph
-    b, h, i, j = (g.var(name) for name in VARIABLES)
-    score = g.make("score", dtype=torch.float64 if q.dtype == torch.float64 else torch.float32)
-    predicate, value, risky = None, score, False
-    if score_mod is not None:
-        result = tracer.run(score_mod, score, b, h, i, j)
-        result = g.convert(result, torch.promote_types(result.dtype, score.dtype))
-        predicate, value, risky = absence(g, result)
-    if mask_mod is not None:
-        mask = tracer.run(mask_mod, b, h, i, j)
-        if not mask.is_bool:
-            raise UnsupportedError(f"{name_of(mask_mod)} returned {mask.dtype}, not a boolean; compare it, as in x != 0")
-        predicate = mask if predicate is None else g.both(mask, predicate)
-    if blocks is not None:
-        listed = block_predicate(tracer, blocks, (b, h, i, j))
-        predicate = listed if predicate is None else g.both(predicate, listed)
-    if predicate is not None and predicate.is_value(True):
-        predicate = None
+class Traced:
+    """The graphs of a call's functions: where scores are seen, their values, and the tensors they read.
 
-    captured = list(g.captured)
-    check_limits(captured, {"b": q.shape[0], "h": q.shape[1], "i": q.shape[2], "j": k.shape[2]})
-    compute = torch.float64 if q.dtype == torch.float64 or any(c.tensor.dtype == torch.float64 for c in captured) \
-        else torch.float32
-    writer = Writer(compute)
-    writer.count(*[n for n in (predicate, value) if n is not None])
-    lines, last = ["S = (Q +.* transpose(K)) * scale"], "S"
+    `risky` says that values may be -inf where they are seen.
+    """
+
+    def __init__(self, q, k, score_mod, mask_mod, blocks):
+        tracer = Tracer(q.device)
+        g = tracer.graph
+        indices = [g.var(name) for name in VARIABLES]
+        self.score = g.make("score", dtype=torch.float64 if q.dtype == torch.float64 else torch.float32)
+        self.value, self.risky, predicates = self.score, False, []
+        if mask_mod is not None:
+            mask = tracer.run(mask_mod, *indices)
+            if not mask.is_bool:
+                raise UnsupportedError(f"{name_of(mask_mod)} returned {mask.dtype}, not a boolean; "
+                                       "compare it, as in x != 0")
+            predicates.append(mask)
+        if score_mod is not None:
+            result = tracer.run(score_mod, self.score, *indices)
+            result = g.convert(result, torch.promote_types(result.dtype, self.score.dtype))
+            predicate, self.value, self.risky = absence(g, result)
+            predicates += [] if predicate is None else [predicate]
+        if blocks is not None:
+            predicates.append(block_predicate(tracer, blocks, indices))
+        predicate = g.both(*predicates) if predicates else None
+        self.predicate = None if predicate is None or predicate.is_value(True) else predicate
+        self.captured = list(g.captured)
+        check_limits(self.captured, {"b": q.shape[0], "h": q.shape[1], "i": q.shape[2], "j": k.shape[2]})
+        doubles = q.dtype == torch.float64 or any(c.tensor.dtype == torch.float64 for c in self.captured)
+        self.compute = torch.float64 if doubles else torch.float32
+        self.wide = torch.float64 if self.value.dtype == torch.float64 else torch.float32
+
+    def definitions(self, scores):
+        """Returns the definitions from the scores on, and the name of the last one."""
+        writer, lines, last = Writer(self.compute), [scores], "S"
+        writer.count(self.value, *([] if self.predicate is None else [self.predicate]))
+        if self.value is not self.score:
+            text = writer.text(self.value)
+            lines += writer.lines + [f"P = [b < B, h < H, i < N, j < M] {text}"]
+            writer.lines, last = [], "P"
+        if self.predicate is not None:
+            text = writer.text(self.predicate)
+            axes = ", ".join(f"{v} < {n}" if v in self.predicate.free else "_" for v, n in VARIABLES.items())
+            lines += writer.lines + [f"X = mask([{axes}] {text}, {last})"]
+            last = "X"
+        if self.risky:
+            lines.append(f"Y = mask({last} != -inf, {last})")
+            last = "Y"
+        return lines, last
+
+
+def specification(traced, q, k, v, results):
+    """Returns the text of the kernel. `results` names further results: lse, and top, the largest score."""
+    lines, captured, wide = [], traced.captured, SCALARS[traced.wide]
     grouped = q.shape[1] != k.shape[1]
+    heads, values = ("G", "Vh") if grouped else ("H", "V")
     if grouped:
-        lines = ["Kh = [b < B, h < H] K[b, h / (H/G)]", "Vh = [b < B, h < H] V[b, h / (H/G)]",
-                 "S = (Q +.* transpose(Kh)) * scale"]
-    if value is not score:
-        text = writer.text(value)
-        lines += writer.lines + [f"P = [b < B, h < H, i < N, j < M] {text}"]
-        writer.lines, last = [], "P"
-    if predicate is not None:
-        text = writer.text(predicate)
-        axes = ", ".join(f"{v} < {n}" if v in predicate.free else "_" for v, n in VARIABLES.items())
-        lines += writer.lines + [f"X = mask([{axes}] {text}, {last})"]
-        last = "X"
-    if risky:
-        lines.append(f"Y = mask({last} != -inf, {last})")
-        last = "Y"
-    lines.append(f"O = softmax({last}) +.* {'Vh' if grouped else 'V'}")
-    wide = SCALARS[value.dtype] if value.dtype == torch.float64 else "f32"
-    outputs = ["O : T[B, H, N, E]"]
-    for name, form in (("lse", "logsumexp"), ("top", "max/")):
-        if name in results:
-            lines.append(f"{name} = {form}({last})" if form != "max/" else f"{name} = max/ {last}")
-            outputs.append(f"{name} : {wide}[B, H, N]")
+        lines = ["Kh = [b < B, h < H] K[b, h / (H/G)]", "Vh = [b < B, h < H] V[b, h / (H/G)]"]
+    more, last = traced.definitions(f"S = (Q +.* transpose({'Kh' if grouped else 'K'})) * scale")
+    forms = {"lse": f"logsumexp({last})", "top": f"max/ {last}"}
+    lines += more + [f"O = softmax({last}) +.* {values}"] + [f"{name} = {forms[name]}" for name in results]
+    outputs = ["O : T[B, H, N, E]"] + [f"{name} : {wide}[B, H, N]" for name in results]
     requires = ["H % G == 0"] if grouped else []
     for c in captured:
         requires += [f"{VARIABLES[variable]} <= {c.extent(axis)}" for axis, variable in sorted(c.limits)]
         requires += [f"{s} >= 1" for s in c.symbols()]
     sizes = ["B", "H"] + (["G"] if grouped else []) + ["N", "M"] + [s for c in captured for s in c.symbols()]
-    heads = "G" if grouped else "H"
     parameters = ["Q : T[B, H, N, D]", f"K : T[B, {heads}, M, D]", f"V : T[B, {heads}, M, E]",
-                  f"scale : {SCALARS[compute]}"] + [c.declaration() for c in captured]
-    text = (f"kernel flex[{', '.join(sizes)}; T : float, D = {q.shape[3]}, E = {v.shape[3]}](\n    "
+                  *(c.declaration() for c in captured), f"scale : {SCALARS[traced.compute]}"]
+    return (f"kernel flex[{', '.join(sizes)}; T : float, D = {q.shape[3]}, E = {v.shape[3]}](\n    "
             + ", ".join(parameters) + f")\n    -> ({', '.join(outputs)})\n"
             + (f"  require {' and '.join(dict.fromkeys(requires))}\n" if requires else "")
             + "{\n" + "".join(f"  {line}\n" for line in lines) + "}\n")
-    return text, {"T": SCALARS[q.dtype]}, [c.tensor.reshape(c.shape) for c in captured], value.dtype
 
 
 def check_limits(captured, extents):
@@ -187,6 +207,7 @@ def check(query, key, value, enable_gqa):
         raise ValueError(f"the {query.shape[1]} heads of query are no multiple of the {key.shape[1]} heads of key")
 
 
+@torch.compiler.disable
 def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=None, enable_gqa=False, return_lse=False,
                    kernel_options=None, *, mask_mod=None, return_aux=None):
     """Computes attention with a Python function of the scores and one of the mask, as
@@ -214,13 +235,16 @@ def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=Non
         ("top", return_aux is not None and return_aux.max_scores)) if wanted]
     if scale is None:
         scale = 1 / math.sqrt(query.shape[3]) if query.shape[3] else 1.0
-    text, settings, captured, wide = specification(query, key, value, score_mod, mask_mod, table, results)
-    kernel = _kernels.compiled(text, query.device, settings)
+    traced = Traced(query, key, score_mod, mask_mod, table)
+    settings = {"T": SCALARS[query.dtype]}
+    if query.is_cuda and query.shape[2] == 1:
+        settings["N"] = "1"  # keys are then split over the multiprocessors
+    kernel = _kernels.compiled(specification(traced, query, key, value, results), query.device, settings)
     shape = query.shape[:3]
-    wide = torch.float64 if wide == torch.float64 else torch.float32
     out = torch.empty(*shape, value.shape[3], dtype=query.dtype, device=query.device)
-    outputs = [out] + [torch.empty(shape, dtype=wide, device=query.device) for _ in results]
-    _kernels.run(kernel, [*map(_kernels.copyable, (query, key, value)), *(t.to(query.device) for t in captured), float(scale)], outputs)
+    outputs = [out] + [torch.empty(shape, dtype=traced.wide, device=query.device) for _ in results]
+    captured = [c.tensor.reshape(c.shape).to(query.device) for c in traced.captured]
+    _kernels.run(kernel, [*map(_kernels.copyable, (query, key, value)), *captured, float(scale)], outputs)
     if return_aux is not None:
         from torch.nn.attention.flex_attention import AuxOutput
         named = dict(zip(results, outputs[1:]))

@@ -35,10 +35,9 @@ class Node:
 
 
 def bounds(node):
-    """Returns constant bounds of an integer node, or infinities. They hold because 64-bit sums of
-    indices do not wrap."""
+    """Returns constant bounds of an integer of 64 bits, or infinities. Sums of indices do not wrap in 64 bits."""
     low, high = -math.inf, math.inf
-    if node.dtype in (torch.float64, torch.float32, torch.bfloat16, torch.float16, torch.bool):
+    if node.dtype != torch.int64:
         return low, high
     a = [x for x in node.args if isinstance(x, Node)]
     if node.op == "const":
@@ -330,12 +329,12 @@ class Writer:
     def subscript(self, entry, axis, node):
         if node.op in ("const", "var"):
             return self.text(node)
-        # The text of the subscript stands once or thrice, so a longer one is a definition.
         extent = entry.extent(axis)
         if node.low >= 0:
             return f"min({self.text(node)}, {extent} - 1)"
+        # The sign, shifted to all bits, selects the extent. The subscript stands twice, so it is a definition.
         text = self.named(node, ())
-        return f"min(max(select({text} < 0, {text} + {extent}, {text}), 0), {extent} - 1)"
+        return f"min(max({text} + (({text} >> 63) & {extent}), 0), {extent} - 1)"
 
     REDUCTIONS = {"sum": "+/", "prod": "*/", "amax": "max/", "amin": "min/", "any": "or/", "all": "and/"}
 

@@ -94,7 +94,7 @@ class Tracer(TorchDispatchMode):
 
     def __init__(self, device):
         super().__init__()
-        self.graph, self.device, self.constants, self.depth = Graph(), device, {}, 0
+        self.graph, self.device, self.constants, self.depth, self.outer = Graph(), device, {}, 0, None
 
     # Values.
 
@@ -249,13 +249,14 @@ class Tracer(TorchDispatchMode):
         from torch._decomp import decomposition_table
         rule = decomposition_table.get(func) or (func.decompose if func._can_decompose() else None)
         if rule is not None and self.depth < 8 and name not in self.INEXACT:
+            self.outer = func if self.depth == 0 else self.outer
             self.depth += 1
             try:
                 with self:
                     return rule(*args, **kwargs)
             finally:
                 self.depth -= 1
-        refuse(str(func), "the specification language has no operation with this meaning",
+        refuse(str(self.outer if self.depth else func), "the specification language has no operation with this meaning",
                "write it with the operations that docs/PyTorch.md lists")
 
     # Arguments that decide the type, which `result_type` finds, or only where a tensor stands.

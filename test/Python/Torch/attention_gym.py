@@ -1,5 +1,5 @@
 # REQUIRES: attn-gym
-# RUN: env PYTHONPATH=%S/Support:%S/../../../python %venv_python %s
+# RUN: %torch_python %s
 """Every score and mask function of attention-gym, against FlexAttention without compiling, in float64 and float32.
 
 With --table the results are printed as the table of docs/PyTorch.md.

@@ -1,5 +1,5 @@
 # REQUIRES: torch
-# RUN: env PYTHONPATH=%S/Support:%S/../../../python %venv_python %s
+# RUN: %torch_python %s
 """moa.torch.flex_attention against FlexAttention without compiling, and against NumPy, in float64."""
 import math
 import random
@@ -109,6 +109,9 @@ class Flex(unittest.TestCase):
         self.agree(lambda s, b, h, i, j: s + hidden[i, j])
         self.agree(lambda s, b, h, i, j: torch.log((i - 5).clamp(min=0).double()) + s)
         self.agree(lambda s, b, h, i, j: -torch.where(j < i, -s, INFINITE))
+        minus = torch.tensor(-INFINITE)
+        self.agree(lambda s, b, h, i, j: torch.where(j < i, s, minus))
+        self.agree(lambda s, b, h, i, j: s - hidden.abs()[i, j])
 
     def test_rows_of_nothing(self):
         q, k, v = reference.inputs(1, 1, 6, 7, 8)
@@ -216,6 +219,12 @@ class Flex(unittest.TestCase):
         scores = torch.where(mask(0, 0, i, j), q @ k.transpose(-1, -2) / math.sqrt(8), -INFINITE)
         self.assertLess(reference.error(aux.max_scores, scores.amax(-1)), 1e-14)
         self.assertLess(reference.error(aux.lse, scores.logsumexp(-1)), 1e-14)
+
+    def test_compiled(self):
+        slope = normal(2)
+        model = lambda q, k, v: flex_attention(q * 2, k, v, lambda s, b, h, i, j: s + slope[h] * j).flatten(1) + 1
+        q, k, v = reference.inputs(1, 2, 9, 11, 8)
+        torch.testing.assert_close(torch.compile(model, backend="aot_eager")(q, k, v), model(q, k, v))
 
     def test_numpy(self):
         q, k, v = reference.inputs(2, 2, 7, 9, 8)

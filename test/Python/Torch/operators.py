@@ -1,5 +1,5 @@
 # REQUIRES: torch
-# RUN: env PYTHONPATH=%S/Support:%S/../../../python %venv_python %s
+# RUN: %torch_python %s
 """Kernels as operators of PyTorch: opcheck, torch.compile, export, gradients."""
 import unittest
 

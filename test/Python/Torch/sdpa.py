@@ -1,5 +1,5 @@
 # REQUIRES: torch
-# RUN: env PYTHONPATH=%S/Support:%S/../../../python %venv_python %s
+# RUN: %torch_python %s
 """moa.torch.scaled_dot_product_attention against PyTorch's math implementation in float64, and against NumPy."""
 import random
 import unittest

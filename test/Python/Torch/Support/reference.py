@@ -1,9 +1,4 @@
 """References and comparisons of the tests of moa.torch."""
-import sys
-import os
-
-sys.path.insert(0, os.path.join(os.environ["MOA_SOURCE_ROOT"], "python"))
-
 import torch
 from torch.nn.attention import flex_attention as flex
 
