@@ -132,7 +132,7 @@ class Graph:
 
     def apply(self, op, *nodes, dtype):
         """A point-wise operation on nodes of the right types; shapes broadcast."""
-        shape = tuple(torch.broadcast_shapes(*(n.shape for n in nodes)))
+        shape = tuple(torch.broadcast_shapes(*(n.shape for n in nodes))) if any(n.shape for n in nodes) else ()
         if op == "and" and any(n.is_value(False) for n in nodes) or op == "or" and any(n.is_value(True) for n in nodes):
             return self.const(op == "or", torch.bool)
         if op in ("and", "or"):

@@ -16,6 +16,8 @@ from ._graph import SCALARS, Graph, Node
 
 OWN = os.path.dirname(os.path.abspath(__file__))
 TORCH = os.path.dirname(os.path.abspath(torch.__file__))
+# The types of results, by operation and types of operands.
+RESULT_TYPES = {}
 INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 
 
@@ -197,7 +199,8 @@ class Tracer(TorchDispatchMode):
     def item(self, entry, dtype, subscripts, shape):
         for axis, s in enumerate(subscripts):
             if isinstance(s, Node) and s.op == "var":
-                entry.limits.setdefault((axis, s.args[0]), user_line())
+                if (axis, s.args[0]) not in entry.limits:
+                    entry.limits[axis, s.args[0]] = user_line()
             elif not isinstance(s, Node) or s.op == "const":
                 entry.whole.add(axis)
         return self.graph.make("item", entry, tuple(subscripts), dtype=dtype, shape=tuple(shape))
@@ -267,13 +270,20 @@ class Tracer(TorchDispatchMode):
 
     def result_type(self, func, args, kwargs):
         """Returns the type that PyTorch gives the result, by running the operation on meta tensors."""
+        key = (func, torch.get_default_dtype(), tuple(
+            (a.dtype, a.shape) if isinstance(a, torch.Tensor) else type(a) if type(a) in (int, float) else repr(a)
+            for a in (*args, *kwargs.items())))
+        if key in RESULT_TYPES:
+            return RESULT_TYPES[key]
+
         def meta(value):
             if isinstance(value, torch.Tensor):
                 return torch.empty(tuple(value.shape), dtype=value.dtype, device="meta")
             return torch.device("meta") if isinstance(value, torch.device) else value
         args, kwargs = torch.utils._pytree.tree_map(meta, (args, kwargs))
         result = func(*args, **kwargs)
-        return result.dtype if isinstance(result, torch.Tensor) else None
+        RESULT_TYPES[key] = result.dtype if isinstance(result, torch.Tensor) else None
+        return RESULT_TYPES[key]
 
     def two(self, op, dtype, a, b):
         return self.graph.apply(op, self.number(a, dtype), self.number(b, dtype), dtype=dtype)
