@@ -34,24 +34,30 @@ def absence(g, node):
     if node.op in ("+", "-"):
         parts, values, risky = [], [], False
         for operand, hidden in zip(node.args, (-math.inf, -math.inf if node.op == "+" else math.inf)):
-            if captured(operand):
-                # As with an additive mask, an entry of -inf hides the score.
-                p, e, r = g.compare("!=", operand, g.const(hidden, operand.dtype)), operand, False
-            elif hidden < 0:
+            if hidden < 0:
                 p, e, r = absence(g, operand)
+            elif captured(operand):
+                p, e, r = g.compare("!=", operand, g.const(hidden, operand.dtype)), operand, False
             else:
                 p, e, r = None, operand, may_be_infinite(operand)
             parts += [] if p is None else [p]
             values.append(e)
             risky |= r
         return (g.both(*parts) if parts else None), g.arithmetic(node.op, *values, node.dtype), risky
-    if node.op in ("*", "/") and node.args[1].op == "const" and 0 < node.args[1].args[0] < math.inf:
+    if node.op in ("*", "/") and is_positive(node.args[1]):
         p, e, r = absence(g, node.args[0])
         return p, g.arithmetic(node.op, e, node.args[1], node.dtype), r
     if node.op == "convert" and node.args[0].is_float:
         p, e, r = absence(g, node.args[0])
         return p, g.convert(e, node.dtype), r
+    if captured(node):  # as an additive mask
+        return g.compare("!=", node, g.const(-math.inf, node.dtype)), node, False
     return None, node, may_be_infinite(node)
+
+
+def is_positive(node):
+    """Whether a float is known to be positive and finite."""
+    return node.op == "const" and 0 < node.args[0] < math.inf or node.op == "convert" and node.args[0].low > 0
 
 
 def captured(node):
@@ -73,7 +79,8 @@ def may_be_infinite(node):
         return any(may_be_infinite(a) for a in node.args if not captured(a))
     if node.op == "/":
         divisor = node.args[1]
-        return divisor.op != "const" or divisor.args[0] == 0 or may_be_infinite(node.args[0])
+        nonzero = is_positive(divisor) or divisor.op == "const" and divisor.args[0] < 0
+        return not nonzero or may_be_infinite(node.args[0])
     if node.op in ("select", "+", "-", "neg", "min", "max", "abs", "floor", "ceil", "sqrt", "convert"):
         return any(may_be_infinite(a) for a in Writer.children(node))
     return False
@@ -180,7 +187,7 @@ def block_mask_parts(block_mask):
     if mask_mod is None:
         raise UnsupportedError("the BlockMask has no mask function; give mask_mod=")
     if getattr(flex, "_sliced_mask_mod_error", None) is mask_mod:
-        raise UnsupportedError("a sliced BlockMask has lost its mask function; give mask_mod= or slice the indices in it")
+        raise UnsupportedError("a sliced BlockMask has lost its mask function; give mask_mod=")
     if mask_mod is not flex.noop_mask:
         return mask_mod, None
     table = block_mask.to_dense() != 0
@@ -202,7 +209,7 @@ def check(query, key, value, enable_gqa):
     if query.shape[3] != key.shape[3]:
         raise ValueError(f"query has width {query.shape[3]} and key {key.shape[3]}; they must be equal")
     if query.shape[1] != key.shape[1] and not enable_gqa:
-        raise ValueError(f"query has {query.shape[1]} heads and key {key.shape[1]}; give enable_gqa=True to share heads")
+        raise ValueError(f"query has {query.shape[1]} heads and key {key.shape[1]}; give enable_gqa=True")
     if key.shape[1] == 0 != query.shape[1] or key.shape[1] and query.shape[1] % key.shape[1]:
         raise ValueError(f"the {query.shape[1]} heads of query are no multiple of the {key.shape[1]} heads of key")
 

@@ -345,7 +345,8 @@ class Tracer(TorchDispatchMode):
         zero, one = g.const(0, dtype), g.const(1, dtype)
         q, r = (g.apply(op, x, y, dtype=dtype) for op in ("idiv", "imod"))
         differs = g.both(g.compare("!=", r, zero), g.compare("!=", g.compare("<", x, zero), g.compare("<", y, zero)))
-        return g.select(differs, g.arithmetic("+", q, one, dtype), q), g.select(differs, g.arithmetic("-", r, y, dtype), r)
+        return (g.select(differs, g.arithmetic("+", q, one, dtype), q),
+                g.select(differs, g.arithmetic("-", r, y, dtype), r))
 
     def op_fmod(self, dtype, a, b):
         if dtype.is_floating_point:
@@ -398,7 +399,8 @@ class Tracer(TorchDispatchMode):
         if dtype == torch.bool:
             return x
         const = lambda value: g.const(value, dtype)
-        return g.select(g.compare(">", x, const(0)), const(1), g.select(g.compare("<", x, const(0)), const(-1), const(0)))
+        other = g.select(g.compare("<", x, const(0)), const(-1), const(0))
+        return g.select(g.compare(">", x, const(0)), const(1), other)
 
     op_sgn = op_sign
 
@@ -502,7 +504,8 @@ class Tracer(TorchDispatchMode):
     def op_softplus(self, dtype, a, beta=1, threshold=20):
         g, x = self.graph, self.number(a, dtype)
         scaled = self.two("*", dtype, a, beta)
-        soft = self.two("/", dtype, self.wrap(self.op_log1p(dtype, self.wrap(g.apply("exp", scaled, dtype=dtype)))), beta)
+        power = g.apply("exp", scaled, dtype=dtype)
+        soft = self.two("/", dtype, self.wrap(self.op_log1p(dtype, self.wrap(power))), beta)
         return g.select(g.compare(">", scaled, g.const(threshold, dtype)), x, soft)
 
     # Logic.
@@ -597,7 +600,8 @@ class Tracer(TorchDispatchMode):
     def op_squeeze(self, dtype, a, dim=None):
         node = self.node(a)
         n = len(node.shape)
-        dims = range(n) if dim is None else [d % n for d in (dim if isinstance(dim, (list, tuple)) else [dim])] if n else []
+        given = dim if isinstance(dim, (list, tuple)) else [dim]
+        dims = range(n) if dim is None else [d % n for d in given] if n else []
         kept = [k for k in range(n) if not (k in dims and node.shape[k] == 1)]
         place = tuple(kept.index(k) if k in kept else None for k in range(n))
         return self.graph.make("view", node, place, dtype=node.dtype, shape=tuple(node.shape[k] for k in kept))

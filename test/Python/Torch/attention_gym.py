@@ -4,7 +4,9 @@
 
 With --table the results are printed as the table of docs/PyTorch.md.
 """
+import subprocess
 import sys
+import tempfile
 import unittest
 
 import torch
@@ -13,6 +15,7 @@ from torch.nn.attention.flex_attention import and_masks, or_masks
 
 import moa.torch
 import reference
+from moa.torch import _adapter, _flex
 
 from attn_gym import masks, mods
 from attn_gym.masks import (batchify, block_diffusion, causal, dilated_sliding_window, document_mask, flamingo,
@@ -99,6 +102,18 @@ def errors(kind, function, lengths, dtype):
     return max(reference.error(out, expected), reference.error(lse, expected_lse))
 
 
+def program(kind, function, lengths):
+    q, k, v = reference.inputs(B, H, *lengths, 64, dtype=torch.bfloat16)
+    traced = _flex.Traced(q, k, *((function, None) if kind == "score" else (None, function)), None)
+    with tempfile.NamedTemporaryFile("w", suffix=".moa") as file:
+        file.write(_flex.specification(traced, q, k, v, ["lse"]))
+        file.flush()
+        made = subprocess.run([_adapter.tool("moa-codegen"), file.name, "--set", "T=bf16", "--target=cuda", "-o", "-"],
+                              capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+    return made.stdout
+
+
 class AttentionGym(unittest.TestCase):
 
     def test_functions(self):
@@ -108,6 +123,15 @@ class AttentionGym(unittest.TestCase):
                     bound = 2e-6 if name in SINGLE or dtype == torch.float32 else 1e-13
                     with self.subTest(function=name, dtype=dtype):
                         self.assertLess(errors(kind, function, lengths, dtype), bound)
+
+    def test_gpu_programs(self):
+        # The kernels for a GPU are made, in bfloat16, and use tensor cores. They do not run here.
+        for kind, functions in (("mask", MASKS), ("score", SCORES)):
+            for name, function, lengths in functions:
+                with self.subTest(function=name):
+                    text = program(kind, function, lengths)
+                    # Products of float32 rows in the score run without tensor cores.
+                    self.assertEqual("wgmma" in text, name != "generate_mla_rope_score_mod")
 
     def test_refused(self):
         q, k, v = reference.inputs(1, 1, 8, 8, 16)
