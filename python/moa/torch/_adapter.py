@@ -49,20 +49,20 @@ def tool(name):
     return found
 
 
-def compile(source, target="cpu", **settings):
+def compile(source, target, optimization, settings):
     """Compiles the text of a specification with one kernel."""
     with tempfile.TemporaryDirectory(prefix="moa-") as folder:  # the loaded library needs no file
-        return build(os.path.join(folder, "kernel"), source, target, settings)
+        return build(os.path.join(folder, "kernel"), source, target, optimization, settings)
 
 
-def build(base, source, target, settings):
+def build(base, source, target, optimization, settings):
     import tvm_ffi
     with open(base + ".moa", "w", encoding="utf-8") as file:
         file.write(source)
     flags = [part for name, value in sorted(settings.items()) for part in ("--set", f"{name}={value}")]
     output = base + (".o" if target == "cpu" else ".cu")
-    made = subprocess.run([tool("moa-codegen"), base + ".moa", *flags, f"--target={target}", "--binding=tvm-ffi",
-                           "--manifest", base + ".json", "-o", output], capture_output=True, text=True)
+    made = subprocess.run([tool("moa-codegen"), base + ".moa", *flags, f"--target={target}", "-O", str(optimization),
+                           "--binding=tvm-ffi", "--manifest", base + ".json", "-o", output], capture_output=True, text=True)
     if made.returncode:
         raise CompileError(made.stderr)
     libraries = os.path.dirname(os.environ.get("MOA_LIBOMP", "/usr/lib/llvm-22/lib/libomp.so"))

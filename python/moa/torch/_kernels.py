@@ -4,10 +4,19 @@ import functools
 
 import torch
 
+# LLVM's level for code of a CPU. Tests of many kernels lower it.
+optimization = 1
+
 try:
-    from moa import compile as compile_kernel
+    from moa import Options, compile as _compile
 except ImportError:
-    from ._adapter import compile as compile_kernel
+    from . import _adapter
+
+    def compile_kernel(text, target="cpu", **settings):
+        return _adapter.compile(text, target, optimization, settings)
+else:
+    def compile_kernel(text, target="cpu", **settings):
+        return _compile(text, target, options=Options(optimization=optimization), **settings)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -3,7 +3,10 @@ import torch
 from torch.nn.attention import flex_attention as flex
 
 import moa.torch
+from moa.torch import _kernels
 
+# LLVM takes most of the time of these tests, which have few rows.
+_kernels.optimization = 0
 # FlexAttention then runs the Python functions as they are, without compiling.
 flex._FLEX_ATTENTION_DISABLE_COMPILE_DEBUG = True
 torch.set_num_threads(2)
