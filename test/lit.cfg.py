@@ -43,6 +43,8 @@ config.substitutions += [
     ("%torch_python", "env PYTHONPATH=" + os.pathsep.join(
         [os.path.join(config.moa_binary_root, "python"), os.path.join(config.moa_source_root, "python"),
          os.path.join(config.test_source_root, "Python", "Torch", "Support")]) + " " + venv_python),
+    # The Python package of the build.
+    ("%moa_python", f"env PYTHONPATH={os.path.join(config.moa_binary_root, 'python')} {venv_python}"),
     ("%python", config.python_executable),
     ("%examples", os.path.join(config.moa_source_root, "examples")),
     ("%moa_source_root", config.moa_source_root),
@@ -71,6 +73,16 @@ def has_modules(*names):
         return False
 
 
+def has_package():
+    """Whether the Python package is built, and the Python of packages has NumPy."""
+    package = os.path.join(config.moa_binary_root, "python", "moa", "_native.abi3.so")
+    try:
+        return os.path.exists(package) and subprocess.run([venv_python, "-c", "import numpy"],
+                                                          stderr=subprocess.DEVNULL).returncode == 0
+    except OSError:
+        return False
+
+
 # The architecture, x86_64 for one, is a feature of its own.
 config.available_features.add(platform.machine())
 # What a test may ask for by `REQUIRES:`; a test without it is reported as skipped.
@@ -87,3 +99,5 @@ if has_modules("numpy", "tvm_ffi", "torch"):
     for feature, module in {"attn-gym": "attn_gym", "transformers": "transformers"}.items():
         if has_modules(module):
             config.available_features.add(feature)
+if has_package():
+    config.available_features.add("moa-python")

@@ -246,7 +246,11 @@ class Tracer(TorchDispatchMode):
         method = getattr(self, "op_" + name, None)
         if method is not None and func.namespace in ("aten", "prims"):
             options = {k: v for k, v in kwargs.items() if k not in self.IGNORED}
-            return self.wrap(method(self.result_type(func, args, kwargs), *args, **options))
+            dtype = self.result_type(func, args, kwargs)
+            if name in self.COMPOSED and dtype in (torch.bfloat16, torch.float16):
+                # PyTorch computes these in float32 and rounds once.
+                return self.wrap(self.graph.convert(method(torch.float32, *args, **options), dtype))
+            return self.wrap(method(dtype, *args, **options))
         if name in ("_local_scalar_dense", "is_nonzero", "item", "equal", "nonzero"):
             Traced.refuse_value(None)
         from torch._decomp import decomposition_table
@@ -264,6 +268,8 @@ class Tracer(TorchDispatchMode):
 
     # Arguments that decide the type, which `result_type` finds, or only where a tensor stands.
     IGNORED = ("dtype", "layout", "device", "pin_memory", "non_blocking", "memory_format", "implicit")
+    # Methods that compose an operation of several.
+    COMPOSED = {"div", "expm1", "log1p", "mean", "pow", "round", "sigmoid", "silu", "softplus", "tan"}
     # Decompositions that lose accuracy.
     INEXACT = {"sinh", "cosh", "asinh", "acosh", "atanh", "logaddexp", "logaddexp2", "erfc", "log10", "hypot",
                "rand_like", "randn_like", "bernoulli", "dropout", "native_dropout"}
