@@ -12,7 +12,9 @@ import torch
 import moa.torch
 from moa.torch import _kernels
 
-if not hasattr(moa, "compile"):  # where only the tools are built
+try:
+    moa.compile
+except (ImportError, AttributeError):  # where only the tools are built
     moa.compile = _kernels.compile_kernel
 text = pathlib.Path(os.environ["MOA_SOURCE_ROOT"], "docs", "PyTorch.md").read_text(encoding="utf-8")
 blocks = re.findall(r"```python\n(.*?)```", text, re.S)
