@@ -39,6 +39,10 @@ venv_python = os.path.join(config.moa_binary_root, "venv", "bin", "python")
 
 config.substitutions += [
     ("%venv_python", venv_python),
+    # Python with moa.torch, which takes the compiler from the package of the build, or else from its tools.
+    ("%torch_python", "env PYTHONPATH=" + os.pathsep.join(
+        [os.path.join(config.moa_binary_root, "python"), os.path.join(config.moa_source_root, "python"),
+         os.path.join(config.test_source_root, "Python", "Torch", "Support")]) + " " + venv_python),
     # The Python package of the build.
     ("%moa_python", f"env PYTHONPATH={os.path.join(config.moa_binary_root, 'python')} {venv_python}"),
     ("%python", config.python_executable),
@@ -60,10 +64,11 @@ def has_gpu():
     return answer.returncode == 0 and b"GPU" in answer.stdout
 
 
-def has_tvm_ffi():
-    """Whether the Python of packages has tvm-ffi."""
+def has_modules(*names):
+    """Whether the Python of packages has these modules. They are not imported, because that may take seconds."""
+    script = "import sys, importlib.util; sys.exit(not all(map(importlib.util.find_spec, sys.argv[1:])))"
     try:
-        return subprocess.run([venv_python, "-c", "import numpy, tvm_ffi"], stderr=subprocess.DEVNULL).returncode == 0
+        return subprocess.run([venv_python, "-c", script, *names], stderr=subprocess.DEVNULL).returncode == 0
     except OSError:
         return False
 
@@ -87,7 +92,12 @@ if shutil.which("nvcc"):
     config.available_features.add("nvcc")
 if shutil.which("ptxas"):
     config.available_features.add("ptxas")
-if has_tvm_ffi():
+if has_modules("numpy", "tvm_ffi"):
     config.available_features.add("tvm-ffi")
+if has_modules("numpy", "tvm_ffi", "torch"):
+    config.available_features.add("torch")
+    for feature, module in {"attn-gym": "attn_gym", "transformers": "transformers"}.items():
+        if has_modules(module):
+            config.available_features.add(feature)
 if has_package():
     config.available_features.add("moa-python")

@@ -1,0 +1,56 @@
+"""Compiles specifications and runs kernels on tensors. The only place that knows how kernels are built."""
+import contextlib
+import functools
+
+import torch
+
+# LLVM's level for code of a CPU. Tests of many kernels lower it.
+optimization = 1
+
+try:
+    from moa import Options, compile as _compile
+except ImportError:
+    from . import _adapter
+
+    def compile_kernel(text, target="cpu", **settings):
+        return _adapter.compile(text, target, optimization, settings)
+else:
+    def compile_kernel(text, target="cpu", **settings):
+        return _compile(text, target, options=Options(optimization=optimization), **settings)
+
+
+@functools.lru_cache(maxsize=4096)
+def _compiled(text, target, settings):
+    return compile_kernel(text, target=target, **dict(settings))
+
+
+def compiled(text, device, settings):
+    """Returns the kernel of a specification for a device. Each text is compiled once per process."""
+    if device.type not in ("cpu", "cuda"):
+        raise ValueError(f"tensors are on {device}, but kernels run on cpu and cuda")
+    return _compiled(text, device.type, tuple(sorted(settings.items())))
+
+
+def run(kernel, inputs, outputs):
+    """Calls a kernel with output tensors, on the device of the first one."""
+    device = outputs[0].device
+    with torch.cuda.device(device) if device.type == "cuda" else contextlib.nullcontext():
+        kernel(*inputs, out=outputs[0] if len(outputs) == 1 else tuple(outputs))
+
+
+def copyable(tensor):
+    """Returns the tensor, or a copy that the copy engine of a GPU takes: adjacent last axis, 16-byte strides."""
+    if tensor.device.type != "cuda" or tensor.element_size() > 2:
+        return tensor
+    size = tensor.element_size()
+    strides = [s for s, n in zip(tensor.stride()[:-1], tensor.shape[:-1]) if n > 1]
+    good = tensor.data_ptr() % 16 == 0 and (tensor.stride(-1) == 1 or tensor.shape[-1] < 2) \
+        and all(s > 0 and s * size % 16 == 0 for s in strides)
+    return tensor if good else tensor.contiguous().clone() if tensor.data_ptr() % 16 else tensor.contiguous()
+
+
+def refuse_gradients(name, *tensors):
+    if torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors):
+        raise NotImplementedError(
+            f"{name} has no gradient, but an input requires one; call it under torch.no_grad(), or make an operator "
+            "with a backward kernel (docs/PyTorch.md, Gradients)")
