@@ -67,11 +67,17 @@ function(add_moa_library name)
 endfunction()
 
 # add_moa_tool(NAME SOURCES ... [LINK ...])
+# The sources of moa-x define `extern "C" int moa_x_main(int argc, char **argv)`.
 function(add_moa_tool name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
-  add_executable(${name} ${ARG_SOURCES})
-  target_link_libraries(${name} PRIVATE ${ARG_LINK})
-  moa_use_precompiled(${name})
+  add_library(${name}-main OBJECT ${ARG_SOURCES})
+  target_link_libraries(${name}-main PRIVATE ${ARG_LINK})
+  moa_use_precompiled(${name}-main)
+  add_executable(${name} ${PROJECT_SOURCE_DIR}/tools/main.c)
+  string(REPLACE "-" "_" function ${name})
+  target_compile_definitions(${name} PRIVATE MOA_TOOL_MAIN=${function}_main)
+  target_link_libraries(${name} PRIVATE ${name}-main ${ARG_LINK})
+  set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
   set_target_properties(${name} PROPERTIES
     INSTALL_RPATH "$ORIGIN/../lib;${LLVM_LIBRARY_DIR}"
     BUILD_RPATH "${LLVM_LIBRARY_DIR}")
