@@ -1,6 +1,8 @@
 # The test suite of the compiler: shell tests over .mlir, .moa and .py files.
+import glob
 import os
 import platform
+import re
 import shutil
 import subprocess
 
@@ -58,6 +60,24 @@ def has_gpu():
     return answer.returncode == 0 and b"GPU" in answer.stdout
 
 
+def find_wheel():
+    """The wheel that MOA_WHEEL names, else the one of this version in dist; or an empty text."""
+    if "MOA_WHEEL" in os.environ:
+        return os.environ["MOA_WHEEL"]
+    with open(os.path.join(config.moa_source_root, "CMakeLists.txt"), encoding="utf-8") as file:
+        version = re.search(r"project\(MoA VERSION ([0-9.]+)", file.read())[1]
+    made = glob.glob(os.path.join(config.moa_source_root, "dist", f"moa-{version}-*.whl"))
+    return max(made, key=os.path.getmtime, default="")
+
+
+def has_numpy():
+    """Whether the Python of packages has NumPy."""
+    try:
+        return subprocess.run([venv_python, "-c", "import numpy"], stderr=subprocess.DEVNULL).returncode == 0
+    except OSError:
+        return False
+
+
 def has_tvm_ffi():
     """Whether the Python of packages has tvm-ffi."""
     try:
@@ -75,5 +95,9 @@ if shutil.which("nvcc"):
     config.available_features.add("nvcc")
 if shutil.which("ptxas"):
     config.available_features.add("ptxas")
+wheel = find_wheel()
+config.substitutions.append(("%moa_wheel", wheel))
+if wheel and has_numpy():
+    config.available_features.add("wheel")
 if has_tvm_ffi():
     config.available_features.add("tvm-ffi")

@@ -6,7 +6,8 @@ import sys
 PASSED = {"PASS", "XFAIL", "FLAKYPASS"}
 SKIPPED = {"UNSUPPORTED", "SKIPPED", "EXCLUDED"}
 # What installs a feature that tests require.
-REMEDIES = {"tvm-ffi": "python3 -m venv build/venv && build/venv/bin/pip install numpy apache-tvm-ffi"}
+REMEDIES = {"tvm-ffi": "python3 -m venv build/venv && build/venv/bin/pip install numpy apache-tvm-ffi",
+            "wheel": "./build.sh wheel"}
 
 
 def main(path):
