@@ -5,6 +5,9 @@
 # that other libraries of the process may hold another LLVM.
 set(folder moa/_lib)
 set(targets MoAC MoARuntimeShared moa-codegen moa-opt moa-run)
+foreach(library MoAC MoARuntimeShared)
+  target_sources(${library} PRIVATE ${PROJECT_SOURCE_DIR}/lib/CAPI/Random.c)
+endforeach()
 # OpenMP serves kernels alone, so that no symbol asks for it.
 target_link_options(MoAC PRIVATE -static-libstdc++ -static-libgcc LINKER:--gc-sections LINKER:--no-as-needed)
 foreach(tool moa-codegen moa-opt moa-run)
