@@ -9,8 +9,8 @@
 #
 # The set-up installs the missing Debian packages (as root on Debian 12; anywhere
 # else it names them and stops), configures and builds in ./build. `test` also puts
-# NumPy and apache-tvm-ffi of PyPI into ./build/venv, and skips their tests if it
-# cannot. A second run finds everything in place and rebuilds nothing.
+# NumPy, ml_dtypes and apache-tvm-ffi of PyPI into ./build/venv, and skips their
+# tests if it cannot. A second run finds everything in place and rebuilds nothing.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -24,6 +24,7 @@ g++                | g++
 ccache             | ccache
 mold               | mold
 python3            | python3
+python3-dev        | python3-config
 python3-numpy      | /usr/lib/python3/dist-packages/numpy
 python3-venv       | python3
 llvm-22-dev        | /usr/lib/llvm-22/lib/cmake/llvm/LLVMConfig.cmake
@@ -106,14 +107,15 @@ configure_and_build() {
   NINJA_STATUS='[%f/%t, %es] ' ninja -C "$build" "$@"
 }
 
-# The Python of the tests of tvm-ffi, with packages of PyPI. Without it these tests are skipped.
+# The Python of the tests of tvm-ffi and of the Python package, with packages of PyPI. Without it these
+# tests are skipped.
 make_venv() {
   local venv=$build/venv log=$build/venv.log
-  "$venv/bin/python" -c 'import numpy, tvm_ffi' 2>/dev/null && return
-  say "Installing NumPy and apache-tvm-ffi into $venv"
-  { "$python" -m venv "$venv" && "$venv/bin/pip" install --quiet --retries 1 numpy apache-tvm-ffi; } >"$log" 2>&1 && return
-  say "pip failed ($log); the tests of tvm-ffi are skipped. To install by hand:"
-  say "  $python -m venv $venv && $venv/bin/pip install numpy apache-tvm-ffi"
+  "$venv/bin/python" -c 'import numpy, ml_dtypes, tvm_ffi' 2>/dev/null && return
+  say "Installing NumPy, ml_dtypes and apache-tvm-ffi into $venv"
+  { "$python" -m venv "$venv" && "$venv/bin/pip" install --quiet --retries 1 numpy ml_dtypes apache-tvm-ffi; } >"$log" 2>&1 && return
+  say "pip failed ($log); the tests of tvm-ffi and of the Python package are skipped. To install by hand:"
+  say "  $python -m venv $venv && $venv/bin/pip install numpy ml_dtypes apache-tvm-ffi"
 }
 
 # Builds the wheel, and gives it the platform tag of the libraries that its files need.

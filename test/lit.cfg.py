@@ -41,6 +41,8 @@ venv_python = os.path.join(config.moa_binary_root, "venv", "bin", "python")
 
 config.substitutions += [
     ("%venv_python", venv_python),
+    # The Python package of the build.
+    ("%moa_python", f"env PYTHONPATH={os.path.join(config.moa_binary_root, 'python')} {venv_python}"),
     ("%python", config.python_executable),
     ("%examples", os.path.join(config.moa_source_root, "examples")),
     ("%moa_source_root", config.moa_source_root),
@@ -86,6 +88,16 @@ def has_tvm_ffi():
         return False
 
 
+def has_package():
+    """Whether the Python package is built, and the Python of packages has NumPy."""
+    package = os.path.join(config.moa_binary_root, "python", "moa", "_native.abi3.so")
+    try:
+        return os.path.exists(package) and subprocess.run([venv_python, "-c", "import numpy"],
+                                                          stderr=subprocess.DEVNULL).returncode == 0
+    except OSError:
+        return False
+
+
 # The architecture, x86_64 for one, is a feature of its own.
 config.available_features.add(platform.machine())
 # What a test may ask for by `REQUIRES:`; a test without it is reported as skipped.
@@ -101,3 +113,5 @@ if wheel and has_numpy():
     config.available_features.add("wheel")
 if has_tvm_ffi():
     config.available_features.add("tvm-ffi")
+if has_package():
+    config.available_features.add("moa-python")

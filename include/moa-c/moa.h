@@ -54,7 +54,7 @@ extern "C" {
 #endif
 
 /// The number of this interface. It grows with each addition.
-#define MOA_API_VERSION 1
+#define MOA_API_VERSION 2
 
 /// Returns the MOA_API_VERSION of the library that is loaded.
 MOA_API int32_t moa_api_version(void);
@@ -68,6 +68,7 @@ MOA_API const char *moa_version_text(void);
 typedef struct moa_options moa_options;         ///< options of compilations
 typedef struct moa_compilation moa_compilation; ///< one compiled specification
 typedef struct moa_kernel moa_kernel;           ///< compiled code of one kernel in this process
+typedef struct moa_code moa_code;               ///< the code of an object in this process
 typedef struct moa_text moa_text;               ///< a text or bytes
 typedef struct moa_error moa_error;             ///< the reasons why a call failed
 typedef struct moa_diagnostic moa_diagnostic;   ///< one message about the input
@@ -303,6 +304,8 @@ MOA_API moa_text *moa_compilation_object(moa_compilation *compilation, moa_error
 /// Returns the C header of the entry points: those of the object or, if the options name a GPU
 /// architecture, those of the CUDA C++ and of the PTX launcher.
 MOA_API moa_text *moa_compilation_header(moa_compilation *compilation, moa_error **error);
+/// Returns the manifest, a JSON description of the same entry points (docs/Calling.md).
+MOA_API moa_text *moa_compilation_manifest(moa_compilation *compilation, moa_error **error);
 /// Returns the schedule of the lifted level, which can be edited and read back.
 MOA_API moa_text *moa_compilation_schedule(moa_compilation *compilation, moa_error **error);
 /// Reports data movement, workspace, schedule and findings of the derivation, in a
@@ -402,6 +405,23 @@ MOA_API int32_t moa_kernel_run(const moa_kernel *kernel, const DLTensor *const *
 MOA_API int32_t moa_kernel_shown(const moa_kernel *kernel, const DLTensor *const *arrays, size_t array_count,
                                  const moa_scalar *scalars, size_t scalar_count, void *workspace, size_t bytes,
                                  char *message, size_t size);
+
+//===----------------------------------------------------------------------===//
+// Objects
+//===----------------------------------------------------------------------===//
+//
+// An object of moa_compilation_object can be kept in a file, and loaded later without a compilation
+// or a linker. The manifest says which functions it has. moa_program_load_functions of the run-time
+// library calls them.
+
+/// Loads an object of moa_compilation_object into this process. `object` has `bytes` bytes, which
+/// are copied. The object must be for a processor with the instructions of this one or fewer.
+MOA_API moa_code *moa_load_object(const void *object, size_t bytes, moa_error **error);
+/// Returns the address of a function, for example "sdpa_check". It is valid until the code is
+/// destroyed. The first call links the code. Several threads may call it.
+MOA_API void *moa_code_function(const moa_code *code, const char *name, moa_error **error);
+/// Frees the code, which nothing may be running.
+MOA_API void moa_code_destroy(moa_code *code);
 
 #ifdef __cplusplus
 }

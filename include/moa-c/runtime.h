@@ -36,7 +36,7 @@ extern "C" {
 #endif
 
 /* The version of this interface. It grows when a function is added. */
-#define MOA_RUNTIME_VERSION 1
+#define MOA_RUNTIME_VERSION 2
 
 #ifdef __GNUC__
 #define MOA_API __attribute__((visibility("default")))
@@ -107,6 +107,14 @@ MOA_API int32_t moa_program_load_gpu(const void *image, size_t bytes, const char
 MOA_API int32_t moa_program_load_cpu(const char *library, const char *manifest, moa_program **program, char *message,
                                      size_t n);
 
+/* Does the same for code that is in this process already. `find` returns the
+ * address of an entry point, for example "sdpa_check", or NULL. It is given
+ * `context`, and is not called after this function has returned. The code must
+ * stay until the program is destroyed. */
+typedef void *(*moa_finder)(void *context, const char *name);
+MOA_API int32_t moa_program_load_functions(moa_finder find, void *context, const char *manifest, moa_program **program,
+                                           char *message, size_t n);
+
 /* Frees a program and unloads its code. No kernel of it may still run. NULL is
  * allowed. */
 MOA_API void moa_program_destroy(moa_program *program);
@@ -146,17 +154,16 @@ MOA_API int64_t moa_function_workspace(const moa_function *function, const DLTen
  * and returns without waiting (GPU). stream is a cudaStream_t or CUstream of the
  * current device, ignored on a CPU. On a GPU the workspace starts at a multiple
  * of 64 bytes; it and the arrays must stay until the stream has passed. */
-MOA_API int32_t moa_function_call(const moa_function *function, const DLTensor *const *arrays,
-                                  const moa_value *scalars, void *workspace, size_t bytes, void *stream, char *message,
-                                  size_t n);
+MOA_API int32_t moa_function_call(const moa_function *function, const DLTensor *const *arrays, const moa_value *scalars,
+                                  void *workspace, size_t bytes, void *stream, char *message, size_t n);
 
 /* NAME_shown: whether bounds of a call are within the tolerances. Waits for the
  * stream. On a CPU it follows the call. Without NAME_shown (moa_function_has_shown
  * is 0), it checks the arguments and returns what no input could change. */
 MOA_API int32_t moa_function_has_shown(const moa_function *function);
 MOA_API int32_t moa_function_shown(const moa_function *function, const DLTensor *const *arrays,
-                                   const moa_value *scalars, void *workspace, size_t bytes, void *stream,
-                                   char *message, size_t n);
+                                   const moa_value *scalars, void *workspace, size_t bytes, void *stream, char *message,
+                                   size_t n);
 
 /* NAME_prepare: the one-time work of the first call, for a device. Calls may be
  * captured in CUDA graphs after it. */

@@ -171,6 +171,10 @@ moa_text *moa_compilation_header(moa_compilation *compilation, moa_error **error
   return ask(compilation, error, nullptr, [](Compilation &unit) { return unit.header(); });
 }
 
+moa_text *moa_compilation_manifest(moa_compilation *compilation, moa_error **error) {
+  return ask(compilation, error, nullptr, [](Compilation &unit) { return unit.manifest(); });
+}
+
 moa_text *moa_compilation_schedule(moa_compilation *compilation, moa_error **error) {
   return ask(compilation, error, nullptr, [](Compilation &unit) { return unit.schedule(); });
 }

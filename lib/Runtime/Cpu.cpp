@@ -181,17 +181,12 @@ int32_t prepare(const Function &f, Message m, int32_t device) {
   return code;
 }
 
-std::string load(Program &program, const char *path) {
+std::string findEntryPoints(Program &program, moa_finder finder, void *context, const std::string &where) {
   if (!MOA_HAS_INVOKE)
     return "kernels for CPUs are for x86-64, and this library is not";
-  program.file = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  if (!program.file) {
-    const char *why = dlerror();
-    return why ? why : std::string(path) + " cannot be loaded";
-  }
   for (const auto &function : program.functions) {
     auto find = [&](const char *suffix, void *&place) {
-      place = dlsym(program.file, (function->name + suffix).c_str());
+      place = finder(context, (function->name + suffix).c_str());
       return place != nullptr;
     };
     find("_shown", function->shownEntry);
@@ -201,9 +196,18 @@ std::string load(Program &program, const char *path) {
                                  {"_workspace", &function->workspaceEntry},
                                  {"_prepare", &function->prepare}})
       if (!find(suffix, *place))
-        return std::string(path) + " has no function '" + function->name + suffix + "' of the manifest";
+        return where + " has no function '" + function->name + suffix + "' of the manifest";
   }
   return "";
+}
+
+std::string load(Program &program, const char *path) {
+  program.file = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (!program.file) {
+    const char *why = dlerror();
+    return why ? why : std::string(path) + " cannot be loaded";
+  }
+  return findEntryPoints(program, dlsym, program.file, path);
 }
 
 } // namespace moa::runtime::cpu

@@ -223,7 +223,9 @@ void unload(Program &program);
 } // namespace gpu
 
 namespace cpu {
-/// Opens the shared library and finds the entry points. Returns why it cannot, or an empty text.
+/// Finds the entry points; `where` is named in the error. Returns why it cannot, or an empty text.
+std::string findEntryPoints(Program &program, moa_finder find, void *context, const std::string &where);
+/// Opens the shared library and finds the entry points.
 std::string load(Program &program, const char *path);
 int32_t check(const Function &function, Message m, const Arguments &given);
 int64_t workspace(const Function &function, Message m, const Arguments &given);

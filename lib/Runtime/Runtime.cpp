@@ -12,6 +12,33 @@ static int32_t fail(char *message, size_t n, const std::string &why) {
   return refuse({message, n}, MOA_PROGRAM, "%s", why.c_str());
 }
 
+/// Loads kernels for a CPU. `findCode` finds the entry points, or says why it cannot.
+template <typename Function>
+static int32_t loadCpu(const char *manifest, moa_program **program, char *message, size_t n, Function findCode) {
+  Message{message, n}.clear();
+  if (!program)
+    return fail(message, n, "the place of the program is NULL");
+  *program = nullptr;
+  if (!manifest)
+    return fail(message, n, "the manifest is NULL");
+  std::string why;
+  std::unique_ptr<Program> made = readManifest(manifest, /*isCpu=*/true, why);
+  if (!made)
+    return fail(message, n, why);
+  try {
+    why = findCode(*made);
+    if (why.empty())
+      *program = new moa_program{std::move(made)};
+  } catch (const std::bad_alloc &) {
+    why = "there is too little memory";
+  }
+  if (why.empty())
+    return MOA_OK;
+  if (made && made->file)
+    dlclose(made->file);
+  return fail(message, n, why);
+}
+
 extern "C" {
 
 int32_t moa_runtime_version(void) { return MOA_RUNTIME_VERSION; }
@@ -41,37 +68,32 @@ int32_t moa_program_load_gpu(const void *image, size_t bytes, const char *manife
 
 int32_t moa_program_load_cpu(const char *library, const char *manifest, moa_program **program, char *message,
                              size_t n) {
-  Message{message, n}.clear();
-  if (!program)
-    return fail(message, n, "the place of the program is NULL");
-  *program = nullptr;
-  if (!library || !manifest)
-    return fail(message, n, library ? "the manifest is NULL" : "the path of the library is NULL");
-  std::string why;
-  std::unique_ptr<Program> made = readManifest(manifest, /*isCpu=*/true, why);
-  if (!made)
-    return fail(message, n, why);
-  try {
-    why = cpu::load(*made, library);
-    if (why.empty())
-      *program = new moa_program{std::move(made)};
-  } catch (const std::bad_alloc &) {
-    why = "there is too little memory";
+  if (!library) {
+    if (program)
+      *program = nullptr;
+    return fail(message, n, "the path of the library is NULL");
   }
-  if (why.empty())
-    return MOA_OK;
-  if (made && made->file)
-    dlclose(made->file);
-  return fail(message, n, why);
+  return loadCpu(manifest, program, message, n, [&](Program &made) { return cpu::load(made, library); });
+}
+
+int32_t moa_program_load_functions(moa_finder find, void *context, const char *manifest, moa_program **program,
+                                   char *message, size_t n) {
+  if (!find) {
+    if (program)
+      *program = nullptr;
+    return fail(message, n, "the finder of the functions is NULL");
+  }
+  return loadCpu(manifest, program, message, n,
+                 [&](Program &made) { return cpu::findEntryPoints(made, find, context, "the code"); });
 }
 
 void moa_program_destroy(moa_program *program) {
   if (!program)
     return;
-  if (program->program->isCpu)
-    dlclose(program->program->file);
-  else
+  if (!program->program->isCpu)
     gpu::unload(*program->program);
+  else if (program->program->file)
+    dlclose(program->program->file);
   delete program;
 }
 

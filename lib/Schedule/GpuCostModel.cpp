@@ -197,7 +197,7 @@ std::vector<std::pair<TileShape, TileCost>> moa::rankTileShapes(const GpuNest &n
   TileShape shape;
   // Later rows of a domain with edges often see more keys, so the longest blocks go first. The
   // group of outer indices is limited so that the second-level cache has room for rows.
-  shape.descending = nest.hasPieces;
+  shape.descending = nest.hasPieces && !nest.visitsFewerLater;
   if (nest.hasPieces && nest.fold->canGroup)
     shape.groupBytes = machine.l2Bytes * 18 / 25;
   shape.rescaleBound = nest.fold->rescaleBound;

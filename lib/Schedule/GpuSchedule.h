@@ -128,6 +128,8 @@ struct GpuNest {
   std::vector<std::optional<int64_t>> extents;
   /// True if a fold has index intervals.
   bool hasPieces = false;
+  /// True if later rows visit fewer indices of a fold.
+  bool visitsFewerLater = false;
   /// The fold, if the nest can run with tiles; otherwise `why` gives the reason.
   std::optional<TileFold> fold;
   std::string why;

@@ -106,7 +106,7 @@ def check_c(work, prefix):
     alone = work / "alone"
     run("cmake", "--install", binary, "--prefix", alone, "--component", "C", cwd=work)
     headers = {str(path.relative_to(alone / "include")) for path in (alone / "include").rglob("*.h")}
-    assert headers == {"moa-c/moa.h", "moa/DLPack.h"}, headers
+    assert headers == {"moa-c/moa.h", "moa-c/runtime.h", "moa/DLPack.h"}, headers
     for name, place in (("all", prefix), ("alone", alone.rename(work / "moved"))):
         build = work / f"client-{name}"
         configure(project, build, place, "-DCMAKE_DISABLE_FIND_PACKAGE_MLIR=ON")

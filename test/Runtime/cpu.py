@@ -165,6 +165,38 @@ class Cpu(unittest.TestCase):
             self.assertEqual(caught.exception.args[0], rt.PROGRAM)
             self.assertIn(said, caught.exception.args[1])
 
+    def test_functions_of_the_process(self):
+        found, direct = self.make("close", WITHIN)
+        text = json.dumps({"version": 3, "target": "cpu", "programs": [found.facts]})
+        library, asked = ctypes.CDLL(os.path.join(self.directory.name, "close.so")), []
+
+        @ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)
+        def find(context, name):
+            asked.append((context, name.decode()))
+            return ctypes.cast(getattr(library, name.decode()), ctypes.c_void_p).value if context == 7 else None
+
+        runtime, message = rt.load(rt.library_path()), ctypes.create_string_buffer(1024)
+
+        def load(finder, context):
+            handle = ctypes.c_void_p()
+            code = runtime.moa_program_load_functions(finder, ctypes.c_void_p(context), text.encode(), ctypes.byref(handle),
+                                                      message, ctypes.c_size_t(len(message)))
+            return code, handle
+
+        code, handle = load(find, 7)
+        self.assertEqual((code, message.value), (0, b""))
+        self.assertEqual(sorted(name for _, name in asked),
+                         ["close", "close_check", "close_prepare", "close_shown", "close_workspace"])
+        function = ctypes.c_void_p(runtime.moa_program_find(handle, b"close"))
+        self.assertEqual(runtime.moa_function_has_shown(function), 1)
+        self.assertEqual(runtime.moa_function_prepare(function, 0, message, ctypes.c_size_t(len(message))), 0)
+        runtime.moa_program_destroy(handle)
+        code, handle = load(find, 8)
+        self.assertEqual((code, message.value, handle.value),
+                         (rt.PROGRAM, b"the code has no function 'close' of the manifest", None))
+        code, handle = load(None, 7)
+        self.assertEqual((code, message.value), (rt.PROGRAM, b"the finder of the functions is NULL"))
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

@@ -179,7 +179,9 @@ void Instructions::awaitAsLastBlock(bool exits) {
 Value Instructions::hasNothingToDo(Value flag) {
   return equals(assembly("ld.global.nc.b32 $0, [$1];", "=r,l,~{memory}", flag, b.getI32Type()).front(), 0);
 }
-void Instructions::letNextLaunchStart() { assembly("griddepcontrol.launch_dependents;", "~{memory}", {}, {}); }
+void Instructions::letNextLaunchStart() {
+  assembly("fence.acq_rel.gpu; griddepcontrol.launch_dependents;", "~{memory}", {}, {});
+}
 void Instructions::awaitEarlierLaunches() { assembly("griddepcontrol.wait;", "~{memory}", {}, {}); }
 
 void Instructions::signal(Value counter) {

@@ -47,6 +47,7 @@ private:
   std::pair<Value, Value> range();
   std::pair<Value, Value> interval(AffineMap lower, AffineMap upper);
   Values iterate(ValueRange args);
+  bool isCommutative();
   Values joinLanes(ValueRange finals);
   Values joined(ValueRange left, ValueRange right);
   /// The rescaling of a state because its references have changed.
@@ -450,15 +451,29 @@ Values FoldWriter::joined(ValueRange left, ValueRange right) {
   return next;
 }
 
-/// Joins the states of all lanes of a row. Both lanes of a pair combine the lower one's states with
-/// the other's in this order, so that they get the same bits.
+/// Returns whether the order of two parts does not matter for the bits of their joined states.
+bool FoldWriter::isCommutative() {
+  return llvm::all_of(llvm::zip_equal(accs, states), [](auto pair) {
+    AccOp acc = std::get<0>(pair);
+    return acc.getRefs().empty() && acc.getMonoid() != Monoid::user && std::get<1>(pair).rest < 0;
+  });
+}
+
+/// Joins the states of all lanes of a row. Unless the order does not matter, both lanes of a pair
+/// combine the lower one's states with the other's in this order, so that they get the same bits.
 Values FoldWriter::joinLanes(ValueRange finals) {
   Values own(finals);
+  bool anyOrder = isCommutative();
   for (int64_t mask = 1; mask < code.lanes->getForm().lanes; mask *= 2) {
-    Value isLower = code.lanes->isLower(mask);
+    Value isLower = anyOrder ? Value() : code.lanes->isLower(mask);
     Values left, right;
     for (Value value : own) {
       Value other = code.lanes->exchange(value, mask);
+      if (anyOrder) {
+        left.push_back(value);
+        right.push_back(other);
+        continue;
+      }
       left.push_back(arith::SelectOp::create(b, code.loc, isLower, value, other));
       right.push_back(arith::SelectOp::create(b, code.loc, isLower, other, value));
     }

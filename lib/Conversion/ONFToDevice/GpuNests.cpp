@@ -209,6 +209,49 @@ double getExponent(const rows::Factors &weights) {
   return exponent;
 }
 
+constexpr int64_t kLargeExtent = int64_t(1) << 20, kSampledRows = 64;
+
+/// Values of the symbols of an interval: all are equal, except for one with an offset.
+struct Sample {
+  int64_t symbol, off = 0;
+  unsigned which = 0;
+};
+
+/// Returns the largest lower or the smallest upper bound of the 64 rows from `row` on. Nullopt: there
+/// is none, or it is not known.
+std::optional<int64_t> boundAt(AffineMap map, int64_t row, const Sample &at, bool isLower) {
+  MLIRContext *context = map.getContext();
+  SmallVector<Attribute> operands, values;
+  for (unsigned k = 0; k < map.getNumInputs(); ++k) {
+    bool isSymbol = k >= map.getNumDims();
+    int64_t symbol = at.symbol + (isSymbol && k - map.getNumDims() == at.which ? at.off : 0);
+    operands.push_back(IntegerAttr::get(IndexType::get(context), isSymbol ? symbol : row + k * (kSampledRows - 1)));
+  }
+  if (failed(map.constantFold(operands, values)) || values.empty())
+    return std::nullopt;
+  std::optional<int64_t> result;
+  for (Attribute value : values) {
+    int64_t number = cast<IntegerAttr>(value).getInt();
+    result = !result ? number : isLower ? std::max(*result, number) : std::min(*result, number);
+  }
+  return result;
+}
+
+/// Returns whether later rows visit fewer indices than the first ones if all extents are equal. For
+/// example, the keys of causal attention are visited by fewer and fewer queries.
+bool visitsFewerLater(FoldOp fold) {
+  if (!fold.getPieces() || fold.getPieces()->size() != 1)
+    return false;
+  auto piece = cast<PieceAttr>((*fold.getPieces())[0]);
+  auto countAt = [&](int64_t row) {
+    Sample sample{kLargeExtent};
+    int64_t low = boundAt(piece.getVisitLower(), row, sample, true).value_or(0);
+    int64_t high = boundAt(piece.getVisitUpper(), row, sample, false).value_or(kLargeExtent);
+    return std::min(high, kLargeExtent) - std::max<int64_t>(low, 0);
+  };
+  return countAt(kLargeExtent / 2) < countAt(0);
+}
+
 /// Returns the most indices that an aligned group of 64 rows visits, from samples of rows and
 /// symbols; nullopt if they may be many. It affects shapes, not results.
 std::optional<int64_t> countVisited(const TilePlan &plan) {
@@ -217,39 +260,17 @@ std::optional<int64_t> countVisited(const TilePlan &plan) {
                               [](AccOp acc) { return acc.getMonoid() == Monoid::add && acc.getRefs().empty(); });
   if (!pieces || pieces->size() != 1 || !isPlain)
     return std::nullopt;
-  constexpr int64_t few = 512, rows = 64;
+  constexpr int64_t few = 512;
   auto piece = cast<PieceAttr>((*pieces)[0]);
-  MLIRContext *context = piece.getContext();
-  // All symbols are equal, except for one with an offset.
-  struct Sample {
-    int64_t symbol, off = 0;
-    unsigned which = 0;
-  };
-  auto extreme = [&](AffineMap map, int64_t row, const Sample &at, bool isLower) -> std::optional<int64_t> {
-    SmallVector<Attribute> operands, values;
-    for (unsigned k = 0; k < map.getNumInputs(); ++k) {
-      bool isSymbol = k >= map.getNumDims();
-      int64_t symbol = at.symbol + (isSymbol && k - map.getNumDims() == at.which ? at.off : 0);
-      operands.push_back(IntegerAttr::get(IndexType::get(context), isSymbol ? symbol : row + k * (rows - 1)));
-    }
-    if (failed(map.constantFold(operands, values)) || values.empty())
-      return std::nullopt;
-    std::optional<int64_t> result;
-    for (Attribute value : values) {
-      int64_t number = cast<IntegerAttr>(value).getInt();
-      result = !result ? number : isLower ? std::max(*result, number) : std::min(*result, number);
-    }
-    return result;
-  };
   int64_t most = 0;
-  constexpr int64_t large = int64_t(1) << 20, apart = 16 * few;
+  constexpr int64_t large = kLargeExtent, apart = 16 * few;
   SmallVector<Sample> samples{{large}, {large + 37}};
   for (unsigned which = 0; which < piece.getVisitLower().getNumSymbols(); ++which)
     llvm::append_range(samples, std::initializer_list<Sample>{{large, apart, which}, {large, -apart, which}});
   for (const Sample &sample : samples)
-    for (int64_t row = 0; row < 128 * rows; row += rows) {
-      auto low = extreme(piece.getVisitLower(), row, sample, true),
-           high = extreme(piece.getVisitUpper(), row, sample, false);
+    for (int64_t row = 0; row < 128 * kSampledRows; row += kSampledRows) {
+      auto low = boundAt(piece.getVisitLower(), row, sample, true),
+           high = boundAt(piece.getVisitUpper(), row, sample, false);
       if (!low || !high)
         return std::nullopt;
       most = std::max(most, *high - std::max<int64_t>(*low, 0));
@@ -360,6 +381,7 @@ std::vector<GpuNest> moa::gpuNests(onf::KernelOp kernel) {
     for (auto fold : nest.getBody().getOps<FoldOp>()) {
       result.folds.push_back(fold.getName().str());
       result.hasPieces |= bool(fold.getPieces());
+      result.visitsFewerLater |= visitsFewerLater(fold);
     }
     auto plan = findTiles(nest, result.why);
     // A running fold (scan) is sequential along its axis, and the other rows have a thread each.

@@ -61,11 +61,14 @@ DEVICE uint8_t to_e4m3(float x) {
 DEVICE void await_earlier_launches() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 )"},
     {"let_next_launch_start",
-     R"(// Programmatic dependent launch: lets the next launch start once all blocks have called this.
-DEVICE void let_next_launch_start() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+     R"(// Programmatic dependent launch: lets the next launch start once all blocks have called this. It sees what this one
+// has awaited, because of the fence, even if it does not wait.
+DEVICE void let_next_launch_start() {
+  asm volatile("fence.acq_rel.gpu; griddepcontrol.launch_dependents;" ::: "memory");
+}
 )"},
     {"await_overlapped_launch",
-     R"(// This launch overlaps with the previous one, and does not need its results. Those of earlier launches are complete:
+     R"(// This launch overlaps with the previous one, and does not need its results. Those of earlier launches are visible:
 // each block of the previous launch awaits them before it lets this launch start. An extra last block ends only after
 // the previous launch, so that waiting for this launch waits for both. Predicated: a branch changes the schedule.
 DEVICE void await_overlapped_launch() {
@@ -98,8 +101,8 @@ DEVICE int64_t opaque(int64_t x) { asm volatile("" : "+l"(x)); return x; }
 DEVICE float opaque(float x) { asm volatile("" : "+f"(x)); return x; }
 )"},
     {"read_awaited",
-     R"(// Loads an element that an earlier launch has written. The caller has awaited that launch; the empty asm keeps the
-// load from moving up.
+     R"(// Loads an element that an earlier launch has written. This launch has awaited that one, or was started after it; the
+// empty asm keeps the load from moving up.
 template <class T> DEVICE auto read_awaited(const T *x, int64_t i) {
   asm volatile("" : "+l"(x));
   return __ldg(x + i);

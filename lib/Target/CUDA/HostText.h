@@ -24,7 +24,7 @@ enum { MOA_OK = 0,
   MOA_STRIDES = 6, MOA_ALIGNMENT = 7, // negative, or an output overlaps itself; not aligned to the element
   MOA_DEVICE = 8, MOA_NULL_DATA = 9, // not memory of the current device; NULL, but the array is not empty
   MOA_OVERLAP = 10, MOA_WORKSPACE = 11, // an output and another array; NULL, too small, or misaligned
-  MOA_OVERFLOW = 12, MOA_LAUNCH = 14, MOA_NOT_SHOWN = 15 }; // a size or grid is too large; refused; not within
+  MOA_OVERFLOW = 12, MOA_LAUNCH = 14, MOA_NOT_SHOWN = 15 }; // too large a size or grid; refused; not shown `within`
 #endif
 )moa";
 

@@ -144,9 +144,9 @@ class Statements(unittest.TestCase):
 
     def test_roles_of_rows(self):
         """Values of states in kernels of rows: the next ones, those of other lanes, sums, elements, results."""
-        for name, words in (("sdpa", ("next_max", "next_add", "next_add_rest", "is_left", "other_add", "joined_add",
+        for name, words in (("sdpa", ("next_max", "next_add", "next_add_rest", "other_add", "joined_add",
                                       "total_add", "K_element", "V_element")),
-                            ("scaled_norm", ("next_m", "left_m", "right_m", "joined_m", "next_norm", "rescaled_norm",
+                            ("scaled_norm", ("next_m", "is_left", "left_m", "right_m", "joined_m", "next_norm", "rescaled_norm",
                                              "norm_2_result")),
                             ("layernorm_product", ("Y_element", "Y_result"))):
             with self.subTest(example=name):

@@ -185,6 +185,7 @@ static void checkTexts(moa_compilation *unit) {
       {moa_compilation_cuda(unit, &error), "__global__"},
       {moa_compilation_header(unit, &error), "int32_t sdpa("},
       {moa_compilation_schedule(unit, &error), "\"axes\""},
+      {moa_compilation_manifest(unit, &error), "\"programs\""},
       {moa_compilation_report(unit, MOA_REPORT_TEXT, NULL, NULL, 0, &error), "sdpa"},
       {moa_compilation_object(unit, &error), "ELF"},
       {moa_compilation_diagnostics(unit, true, &error), ""},
@@ -199,6 +200,32 @@ static void checkTexts(moa_compilation *unit) {
   CHECK(json && moa_text_data(json)[0] == '{');
   moa_text_destroy(json);
   CHECK(!error);
+}
+
+/* An object that is loaded without its compilation. */
+static void checkObject(moa_compilation *unit) {
+  moa_error *error = NULL;
+  moa_text *object = moa_compilation_object(unit, &error);
+  moa_code *code = moa_load_object(moa_text_data(object), moa_text_size(object), &error);
+  moa_text_destroy(object);
+  CHECK(code && !error);
+  CHECK(!moa_code_function(code, NULL, &error));
+  CHECK_ERROR(MOA_STATUS_ARGUMENT, "the name of the function is NULL");
+  void *prepare = moa_code_function(code, "sdpa_prepare", &error);
+  CHECK(prepare && !error);
+  int32_t (*function)(int32_t) = NULL;
+  if (prepare) {
+    memcpy(&function, &prepare, sizeof function);
+    CHECK(function(0) == MOA_OK);
+  }
+  CHECK(moa_code_function(code, "sdpa", NULL) && moa_code_function(code, "sdpa_check", NULL));
+  CHECK(!moa_code_function(code, "spda", &error));
+  CHECK_ERROR(MOA_STATUS_QUERY, "spda");
+  moa_code_destroy(code);
+  code = moa_load_object("no object", 9, &error);
+  CHECK(!code || !moa_code_function(code, "sdpa", &error));
+  CHECK_ERROR(MOA_STATUS_QUERY, "");
+  moa_code_destroy(code);
 }
 
 /* Errors of queries, after which the compilation still answers. */
@@ -407,6 +434,7 @@ int main(int count, char **words) {
   moa_kernel *kernel = moa_load(unit, "sdpa", &error);
   CHECK(kernel && !error);
   checkTexts(unit);
+  checkObject(unit);
   checkQueries(unit);
   moa_compilation_destroy(unit);
 

@@ -29,6 +29,7 @@ static void checkDestroyers(void) {
   moa_options_destroy(NULL);
   moa_compilation_destroy(NULL);
   moa_kernel_destroy(NULL);
+  moa_code_destroy(NULL);
 }
 
 static void checkOptions(moa_options *options, moa_status status) {
@@ -83,9 +84,17 @@ static void checkQueries(void) {
   CHECK_NULL(moa_compilation_object(NULL, &error));
   CHECK_NULL(moa_compilation_header(NULL, &error));
   CHECK_NULL(moa_compilation_schedule(NULL, &error));
+  CHECK_NULL(moa_compilation_manifest(NULL, &error));
   CHECK_NULL(moa_compilation_report(NULL, MOA_REPORT_TEXT, NULL, NULL, 0, &error));
   CHECK_NULL(moa_load(NULL, NULL, &error));
   CHECK(!moa_load(NULL, NULL, NULL));
+  CHECK(!moa_load_object(NULL, 1, &error));
+  CHECK_ERROR(MOA_STATUS_ARGUMENT, "the object is NULL");
+  CHECK(!moa_load_object("", 0, &error));
+  CHECK_ERROR(MOA_STATUS_ARGUMENT, "the object is empty");
+  CHECK(!moa_code_function(NULL, "f", &error));
+  CHECK_ERROR(MOA_STATUS_ARGUMENT, "the code is NULL");
+  CHECK(!moa_code_function(NULL, "f", NULL));
   CHECK(moa_kernel_call(NULL, NULL, 0, NULL, 0, NULL, 0) == MOA_NULL_DESCRIPTOR);
   CHECK(moa_kernel_check(NULL, NULL, 0, NULL, 0, NULL, 0) == MOA_NULL_DESCRIPTOR);
   CHECK(moa_kernel_workspace(NULL, NULL, 0, NULL, 0, NULL, 0) == -MOA_NULL_DESCRIPTOR);
