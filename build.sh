@@ -134,7 +134,8 @@ make_wheel() {
     "$venv/bin/pip" wheel -v --no-deps --no-build-isolation --no-index --wheel-dir "$made" "$root" >"$log" 2>&1 ||
     { tail -n 40 "$log" >&2; die "the wheel could not be built; $log has the whole output"; }
   wheel=$(echo "$made"/moa-*.whl)
-  tag=$("$venv/bin/auditwheel" show "$wheel" | tr '\n' ' ' | grep -o 'platform tag: *"[a-z0-9_]*"' | head -n 1 | cut -d'"' -f2)
+  tag=$("$venv/bin/auditwheel" show "$wheel" 2>>"$log" | tr '\n' ' ' |
+    sed -n 's/.*following platform tag: *"\([a-z0-9_]*\)".*/\1/p')
   [ "${tag#manylinux}" != "$tag" ] ||
     die "$wheel needs libraries that manylinux does not allow; see: $venv/bin/auditwheel show $wheel"
   "$venv/bin/wheel" tags --remove --platform-tag "$tag" "$wheel" >/dev/null
