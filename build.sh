@@ -4,6 +4,8 @@
 #   ./build.sh demo    compile examples/gqa_causal.moa for this CPU, run it and check it
 #   ./build.sh test    run every test; the last line is the count
 #   ./build.sh build   only the set-up and the build
+#   ./build.sh wheel   build the Python package with LLVM inside into ./dist; this compiles in
+#                      ./build/wheel, with scikit-build-core and auditwheel of PyPI in ./build/venv
 #
 # The set-up installs the missing Debian packages (as root on Debian 12; anywhere
 # else it names them and stops), configures and builds in ./build. `test` also puts
@@ -116,6 +118,32 @@ make_venv() {
   say "  $python -m venv $venv && $venv/bin/pip install numpy ml_dtypes apache-tvm-ffi"
 }
 
+# Builds the wheel, and gives it the platform tag of the libraries that its files need.
+make_wheel() {
+  local venv=$build/venv log=$build/wheel.log made=$build/wheel-made tools='scikit-build-core auditwheel wheel numpy' tag wheel
+  mkdir -p "$build"
+  if ! "$venv/bin/python" -c 'import scikit_build_core, auditwheel, wheel, numpy' 2>/dev/null; then
+    say "Installing $tools into $venv"
+    # shellcheck disable=SC2086
+    { "$python" -m venv "$venv" && "$venv/bin/pip" install --quiet --retries 1 $tools; } >"$log" 2>&1 ||
+      die "pip could not install $tools ($log); without network, name a folder of their wheels in PIP_FIND_LINKS and set PIP_NO_INDEX=1"
+  fi
+  say "Building the wheel in $build/wheel; the first time compiles everything"
+  rm -rf "$made"
+  CCACHE_BASEDIR=$root SKBUILD_BUILD_DIR=$build/wheel SKBUILD_CMAKE_ARGS=--preset=wheel \
+    "$venv/bin/pip" wheel -v --no-deps --no-build-isolation --no-index --wheel-dir "$made" "$root" >"$log" 2>&1 ||
+    { tail -n 40 "$log" >&2; die "the wheel could not be built; $log has the whole output"; }
+  wheel=$(echo "$made"/moa-*.whl)
+  tag=$("$venv/bin/auditwheel" show "$wheel" 2>>"$log" | tr '\n' ' ' |
+    sed -n 's/.*following platform tag: *"\([a-z0-9_]*\)".*/\1/p')
+  [ "${tag#manylinux}" != "$tag" ] ||
+    die "$wheel needs libraries that manylinux does not allow; see: $venv/bin/auditwheel show $wheel"
+  "$venv/bin/wheel" tags --remove --platform-tag "$tag" "$wheel" >/dev/null
+  mkdir -p "$root/dist"
+  mv -f "$made"/moa-*.whl "$root/dist/"
+  ls -l "$root"/dist/moa-*-"$tag".whl
+}
+
 run_demo() {
   local spec=$root/examples/gqa_causal.moa type
   say; say "== The specification: examples/gqa_causal.moa"
@@ -137,11 +165,11 @@ run_tests() {
   return "$status"
 }
 
-usage() { sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+usage() { sed -n '2,13s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
 
 job=${1:-help}
 case $job in
-  demo | test | build) [ $# = 1 ] || { usage >&2; exit 2; } ;;
+  demo | test | build | wheel) [ $# = 1 ] || { usage >&2; exit 2; } ;;
   help | -h | --help) usage; exit 0 ;;
   *) usage >&2; exit 2 ;;
 esac
@@ -152,6 +180,10 @@ python=/usr/bin/python3
 [ -x "$python" ] || python=python3
 lit=/usr/lib/llvm-22/bin/lit
 
+if [ "$job" = wheel ]; then
+  make_wheel
+  exit
+fi
 targets=()
 [ "$job" != demo ] || targets=(moa-codegen moa-run)
 if ! configure_and_build "${targets[@]}"; then

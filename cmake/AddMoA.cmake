@@ -1,5 +1,13 @@
 # The project's own wrappers: every library links MLIR and LLVM through their shared objects only,
 # because an exported static MLIR archive beside libMLIR.so would register every dialect twice.
+# With MOA_STATIC_LLVM every library links the archives instead, and none is exported: what leaves
+# the build is libmoa-c.so, which shows neither LLVM nor the tools' C++ to other libraries.
+if(MOA_STATIC_LLVM)
+  include(StaticLLVM)
+  set(MOA_LLVM_LIBRARIES MoAStaticLLVM)
+else()
+  set(MOA_LLVM_LIBRARIES MLIR LLVM)
+endif()
 
 # moa_install_target(NAME COMPONENT): into the package, whose components are Compiler, C and Tools.
 function(moa_install_target name component)
@@ -57,7 +65,7 @@ function(add_moa_library name)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()
   # fmt is used by the sources alone: whoever links an installed library needs none.
-  target_link_libraries(${name} PUBLIC ${ARG_LINK} MLIR LLVM $<BUILD_INTERFACE:fmt::fmt-header-only>)
+  target_link_libraries(${name} PUBLIC ${ARG_LINK} ${MOA_LLVM_LIBRARIES} $<BUILD_INTERFACE:fmt::fmt-header-only>)
   moa_use_precompiled(${name})
   # MoAFrontend is MoA::Frontend, here and in the installed package.
   string(SUBSTRING ${name} 3 -1 exported)
@@ -67,11 +75,23 @@ function(add_moa_library name)
 endfunction()
 
 # add_moa_tool(NAME SOURCES ... [LINK ...])
+# The sources of moa-x define `extern "C" int moa_x_main(int argc, char **argv)`. With
+# MOA_STATIC_LLVM this function is in libmoa-c.so, and the executable only calls it.
 function(add_moa_tool name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
-  add_executable(${name} ${ARG_SOURCES})
-  target_link_libraries(${name} PRIVATE ${ARG_LINK})
-  moa_use_precompiled(${name})
+  add_library(${name}-main OBJECT ${ARG_SOURCES})
+  target_link_libraries(${name}-main PRIVATE ${ARG_LINK})
+  moa_use_precompiled(${name}-main)
+  add_executable(${name} ${PROJECT_SOURCE_DIR}/tools/main.c)
+  string(REPLACE "-" "_" function ${name})
+  target_compile_definitions(${name} PRIVATE MOA_TOOL_MAIN=${function}_main)
+  if(MOA_STATIC_LLVM)
+    target_link_libraries(MoAC PRIVATE ${name}-main ${ARG_LINK})
+    target_link_libraries(${name} PRIVATE MoAC)
+    return()
+  endif()
+  target_link_libraries(${name} PRIVATE ${name}-main ${ARG_LINK})
+  set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
   set_target_properties(${name} PROPERTIES
     INSTALL_RPATH "$ORIGIN/../lib;${LLVM_LIBRARY_DIR}"
     BUILD_RPATH "${LLVM_LIBRARY_DIR}")

@@ -1,6 +1,8 @@
 # The test suite of the compiler: shell tests over .mlir, .moa and .py files.
+import glob
 import os
 import platform
+import re
 import shutil
 import subprocess
 
@@ -64,6 +66,16 @@ def has_gpu():
     return answer.returncode == 0 and b"GPU" in answer.stdout
 
 
+def find_wheel():
+    """The wheel that MOA_WHEEL names, else the one of this version in dist; or an empty text."""
+    if "MOA_WHEEL" in os.environ:
+        return os.environ["MOA_WHEEL"]
+    with open(os.path.join(config.moa_source_root, "CMakeLists.txt"), encoding="utf-8") as file:
+        version = re.search(r"project\(MoA VERSION ([0-9.]+)", file.read())[1]
+    made = glob.glob(os.path.join(config.moa_source_root, "dist", f"moa-{version}-*.whl"))
+    return max(made, key=os.path.getmtime, default="")
+
+
 def has_modules(*names):
     """Whether the Python of packages has these modules. They are not imported, because that may take seconds."""
     script = "import sys, importlib.util; sys.exit(not all(map(importlib.util.find_spec, sys.argv[1:])))"
@@ -92,6 +104,10 @@ if shutil.which("nvcc"):
     config.available_features.add("nvcc")
 if shutil.which("ptxas"):
     config.available_features.add("ptxas")
+wheel = find_wheel()
+config.substitutions.append(("%moa_wheel", wheel))
+if wheel and has_modules("numpy"):
+    config.available_features.add("wheel")
 if has_modules("numpy", "tvm_ffi"):
     config.available_features.add("tvm-ffi")
 if has_modules("numpy", "tvm_ffi", "torch"):

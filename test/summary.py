@@ -8,7 +8,8 @@ SKIPPED = {"UNSUPPORTED", "SKIPPED", "EXCLUDED"}
 # What installs a feature that tests require.
 REMEDIES = {"tvm-ffi": "python3 -m venv build/venv && build/venv/bin/pip install numpy apache-tvm-ffi",
             "torch": "build/venv/bin/pip install torch==2.11.*", "attn-gym": "build/venv/bin/pip install attn-gym",
-            "transformers": "build/venv/bin/pip install transformers"}
+            "transformers": "build/venv/bin/pip install transformers",
+            "wheel": "./build.sh wheel"}
 
 
 def main(path):

@@ -3,6 +3,7 @@
 #define MOA_TOOLS_COMPILATIONFLAGS_H
 
 #include "moa/Compiler.h"
+#include "tools/OptionSet.h"
 #include "tools/TextFile.h"
 #include "llvm/Support/CommandLine.h"
 
@@ -10,43 +11,42 @@ namespace moa {
 
 /// Options of both tools: sizes and targets of a specification, and tolerances of its results.
 struct CompilationFlags {
-  explicit CompilationFlags(llvm::cl::OptionCategory &category)
+  explicit CompilationFlags(const OptionSet &set)
       : optimization("O", llvm::cl::Prefix, llvm::cl::init(1), llvm::cl::value_desc("level"),
-                     llvm::cl::desc("LLVM's optimisation level for CPU code, 0 to 3 (default 1)"),
-                     llvm::cl::cat(category)),
+                     llvm::cl::desc("LLVM's optimisation level for CPU code, 0 to 3 (default 1)"), set),
         settings("set", llvm::cl::value_desc("name=value"),
-                 llvm::cl::desc("Set a size or an element type of the specification"), llvm::cl::cat(category)),
+                 llvm::cl::desc("Set a size or an element type of the specification"), set),
         tolerances("within", llvm::cl::value_desc("result=number[,relative][,sampled]"),
                    llvm::cl::desc("Allow this error in a result, so that mixed precision may be used; overrides the "
                                   "specification"),
-                   llvm::cl::cat(category)),
+                   set),
         spend("spend", llvm::cl::ValueOptional, llvm::cl::value_desc("keys"),
               llvm::cl::desc("Use mixed precision where results allow the error (within), from this number of "
                              "rows and keys on (default: where it pays); without --spend, only with "
                              "--decisions or --plans"),
-              llvm::cl::cat(category)),
+              set),
         pilot("pilot", llvm::cl::ValueOptional, llvm::cl::value_desc("multiply-adds"),
               llvm::cl::desc("With --spend on a GPU, first sample few rows and keys of heads with more "
                              "multiply-adds than this (default 0; without --pilot, where it pays, "
                              "unless --spend has a number)"),
-              llvm::cl::cat(category)),
+              set),
         lowRank("low-rank", llvm::cl::ValueOptional, llvm::cl::value_desc("keys"),
                 llvm::cl::desc("Approximate many keys by few where results allow the error (within), from this "
                                "number of rows and keys on (default 32768); with --spend, mixed precision at all "
                                "other indices"),
-                llvm::cl::cat(category)),
+                set),
         plans("plans", llvm::cl::value_desc("file"),
               llvm::cl::desc("Compile with the decisions of a file, as moa-run --calibrate writes "
                              "it, and without estimates"),
-              llvm::cl::cat(category)),
+              set),
         checkPlans("check-plans",
                    llvm::cl::desc("Estimate errors with --plans too, and take more accurate plans where an error is "
                                   "too large"),
-                   llvm::cl::cat(category)),
+                   set),
         noToleranceCheck("no-tolerance-check",
                          llvm::cl::desc("Do not check tolerances: calls evaluate no bounds and return no code "
                                         "for results that may exceed them, and there are no warnings"),
-                         llvm::cl::cat(category)) {}
+                         set) {}
 
   /// Copies the options to the compiler's.
   llvm::Error apply(CompilerOptions &compiler) const {

@@ -57,7 +57,7 @@ UNREACHED = {
 }
 # What --help shows of an option.
 TEXT = r'(?:"(?:[^"\\\n]|\\.)*"\s*)+'
-HELP = (r'cl::(?:value_)?desc\(\s*' + TEXT + r'\)|OptionCategory category\(' + TEXT + r'\)|'
+HELP = (r'cl::(?:value_)?desc\(\s*' + TEXT + r'\)|(?:OptionCategory category|OptionSet optionSet)\(' + TEXT + r'\)|'
         r'ParseCommandLineOptions\(\s*argc, argv,\s*' + TEXT + r'\)|'
         r'registerAndParseCLIOptions\(argc, argv,\s*' + TEXT)
 # What printf makes of a number.

@@ -8,6 +8,7 @@
 #include "lib/Support/OutputFiles.h"
 #include "moa/Compiler.h"
 #include "tools/CompilationFlags.h"
+#include "tools/OptionSet.h"
 #include "tools/Schedule.h"
 #include "tools/Version.h"
 #include "llvm/ADT/StringExtras.h"
@@ -20,60 +21,56 @@
 
 using namespace llvm;
 
-static cl::OptionCategory category("moa-codegen options");
+static moa::OptionSet optionSet("moa-codegen options");
 
-static cl::list<std::string> inputs(cl::Positional, cl::desc("<specification>"), cl::cat(category));
+static cl::list<std::string> inputs(cl::Positional, cl::desc("<specification>"), optionSet);
 static cl::opt<std::string> output("o", cl::value_desc("file"),
                                    cl::desc("Where the code goes; - for "
                                             "standard output"),
-                                   cl::cat(category));
+                                   optionSet);
 static cl::opt<std::string> target("target", cl::init("cpu"), cl::value_desc("cpu|cuda|ptx|cubin"),
                                    cl::desc("The kind of code: cpu gives an object file, cuda CUDA C++, ptx PTX "
                                             "with a launcher in C and a manifest, cubin machine code of a GPU"),
-                                   cl::cat(category));
-static cl::opt<std::string> arch("arch", cl::value_desc("name"), cl::desc("The GPU architecture: sm_90a"),
-                                 cl::cat(category));
+                                   optionSet);
+static cl::opt<std::string> arch("arch", cl::value_desc("name"), cl::desc("The GPU architecture: sm_90a"), optionSet);
 static cl::opt<std::string> processor("mcpu", cl::value_desc("name"),
-                                      cl::desc("The processor, by its LLVM name; default: this one"),
-                                      cl::cat(category));
+                                      cl::desc("The processor, by its LLVM name; default: this one"), optionSet);
 static cl::opt<std::string> binding("binding", cl::value_desc("tvm-ffi"),
                                     cl::desc("Add functions for the calling convention of a library to the entry "
                                              "points: tvm-ffi"),
-                                    cl::cat(category));
+                                    optionSet);
 static cl::opt<std::string> emit("emit", cl::value_desc("level"),
                                  cl::desc("Stop at a level and write its text: moa, dnf, onf, lifted, "
                                           "vector, llvm, device; or math: the normal forms as mathematics"),
-                                 cl::cat(category));
+                                 optionSet);
 static cl::opt<std::string> header("header", cl::value_desc("file"),
-                                   cl::desc("Where the C header of the entry points goes"), cl::cat(category));
+                                   cl::desc("Where the C header of the entry points goes"), optionSet);
 static cl::opt<std::string> manifest("manifest", cl::value_desc("file"),
                                      cl::desc("Where the JSON description of the entry points goes, for launchers"),
-                                     cl::cat(category));
+                                     optionSet);
 static cl::opt<std::string> report("report", cl::value_desc("text|json"),
                                    cl::desc("Write data movement, workspace and schedule to standard "
                                             "output"),
-                                   cl::cat(category));
+                                   optionSet);
 static cl::opt<bool> explain("explain", cl::desc("Write the derivation of the kernels to standard output, law by law"),
-                             cl::cat(category));
+                             optionSet);
 static cl::list<std::string> atList("at", cl::value_desc("symbol=value"),
-                                    cl::desc("Add numbers to the report: a size for each run-time symbol"),
-                                    cl::cat(category));
+                                    cl::desc("Add numbers to the report: a size for each run-time symbol"), optionSet);
 static cl::opt<std::string> schedule("schedule", cl::value_desc("print|file"),
                                      cl::desc("Write the schedule to standard output, or read it from "
                                               "a file"),
-                                     cl::cat(category));
-static moa::CompilationFlags compilationFlags(category);
+                                     optionSet);
+static moa::CompilationFlags compilationFlags(optionSet);
 static cl::list<std::string> disabled("disable-rule", cl::value_desc("name"),
-                                      cl::desc("Leave a law or a rule out (for tests)"), cl::cat(category));
+                                      cl::desc("Leave a law or a rule out (for tests)"), optionSet);
 static cl::opt<std::string> dumpDirectory("dump-dir", cl::value_desc("directory"),
-                                          cl::desc("Write every level into a directory"), cl::cat(category));
+                                          cl::desc("Write every level into a directory"), optionSet);
 static cl::opt<bool> decisions("decisions",
                                cl::desc("Add the decisions and error estimates of mixed-precision kernels to "
                                         "their results"),
-                               cl::cat(category));
-static cl::opt<bool> remarks("remarks", cl::desc("Show the remarks of the passes on standard error"),
-                             cl::cat(category));
-static cl::opt<bool> timing("timing", cl::desc("Show the time of every stage on standard error"), cl::cat(category));
+                               optionSet);
+static cl::opt<bool> remarks("remarks", cl::desc("Show the remarks of the passes on standard error"), optionSet);
+static cl::opt<bool> timing("timing", cl::desc("Show the time of every stage on standard error"), optionSet);
 
 static int fail(const Twine &message) {
   WithColor::error(errs(), "moa-codegen") << message << "\n";
@@ -228,9 +225,10 @@ static void printTimes(const moa::Compilation &compilation) {
   errs() << format("%10.1f ms  ", 1e3 * total) << "total\n";
 }
 
-int main(int argc, char **argv) {
+extern "C" int moa_codegen_main(int argc, char **argv) {
   InitLLVM init(argc, argv);
-  cl::HideUnrelatedOptions(category);
+  optionSet.join();
+  optionSet.hideOthers();
   moa::setVersionPrinter();
   cl::ParseCommandLineOptions(argc, argv, "Compiles array specifications to kernels\n");
   if (std::optional<std::string> wrong = checkFlags())

@@ -14,6 +14,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "tools/OptionSet.h"
 #include "tools/Version.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
@@ -21,11 +22,15 @@
 #include "llvm/Support/ToolOutputFile.h"
 #include "llvm/Support/WithColor.h"
 
+static moa::OptionSet optionSet("moa-opt options");
+
 static llvm::cl::list<std::string> settings("set", llvm::cl::value_desc("NAME=VALUE"),
-                                            llvm::cl::desc("Value of a symbol or an element type (.moa input only)"));
+                                            llvm::cl::desc("Value of a symbol or an element type (.moa input only)"),
+                                            optionSet);
 
 static llvm::cl::list<std::string> tolerances("within", llvm::cl::value_desc("RESULT=NUMBER[,relative][,sampled]"),
-                                              llvm::cl::desc("The error that a result may have (.moa input only)"));
+                                              llvm::cl::desc("The error that a result may have (.moa input only)"),
+                                              optionSet);
 
 static int fail(const llvm::Twine &message) {
   llvm::WithColor::error(llvm::errs(), "moa-opt") << message << "\n";
@@ -67,8 +72,9 @@ static std::unique_ptr<llvm::MemoryBuffer> elaborate(const llvm::MemoryBuffer &s
   return llvm::MemoryBuffer::getMemBufferCopy(text, "<elaborated>");
 }
 
-int main(int argc, char **argv) {
+extern "C" int moa_opt_main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  optionSet.join();
   moa::setVersionPrinter();
   mlir::DialectRegistry registry;
   moa::registerDialects(registry);

@@ -11,6 +11,7 @@
 #include "lib/Support/Tolerance.h"
 #include "tools/CompilationFlags.h"
 #include "tools/Numbers.h"
+#include "tools/OptionSet.h"
 #include "tools/Schedule.h"
 #include "tools/Version.h"
 #include "llvm/ADT/StringExtras.h"
@@ -26,55 +27,51 @@
 
 using namespace llvm;
 
-static cl::OptionCategory category("moa-run options");
+static moa::OptionSet optionSet("moa-run options");
 
-static cl::opt<std::string> input(cl::Positional, cl::desc("<specification>"), cl::cat(category));
+static cl::opt<std::string> input(cl::Positional, cl::desc("<specification>"), optionSet);
 static cl::list<std::string> wordList(cl::Positional,
                                       cl::desc("<NAME=VALUE>...: a .npy file for an array, a number for "
                                                "a scalar or a symbol"),
-                                      cl::cat(category));
-static cl::list<std::string> outputList("o", cl::value_desc("NAME=FILE.npy"), cl::desc("Write an output"),
-                                        cl::cat(category));
-static moa::CompilationFlags compilationFlags(category);
-static cl::opt<bool> decisions("decisions",
-                               cl::desc("Show the decisions and error estimates of a mixed-precision kernel"),
-                               cl::cat(category));
-static cl::opt<bool> remarks("remarks", cl::desc("Show the remarks of the passes on standard error"),
-                             cl::cat(category));
+                                      optionSet);
+static cl::list<std::string> outputList("o", cl::value_desc("NAME=FILE.npy"), cl::desc("Write an output"), optionSet);
+static moa::CompilationFlags compilationFlags(optionSet);
+static cl::opt<bool>
+    decisions("decisions", cl::desc("Show the decisions and error estimates of a mixed-precision kernel"), optionSet);
+static cl::opt<bool> remarks("remarks", cl::desc("Show the remarks of the passes on standard error"), optionSet);
 static cl::opt<std::string> calibrate("calibrate", cl::value_desc("file"),
-                                      cl::desc("Write the decisions of this run to a file, for --plans"),
-                                      cl::cat(category));
+                                      cl::desc("Write the decisions of this run to a file, for --plans"), optionSet);
 static cl::opt<std::string> kernelName("kernel", cl::value_desc("name"),
-                                       cl::desc("The kernel to run, where there are several"), cl::cat(category));
+                                       cl::desc("The kernel to run, where there are several"), optionSet);
 static cl::opt<std::string> randomSeed("random", cl::value_desc("seed"),
                                        cl::desc("Make the arrays that are not given: floats are "
                                                 "standard normal, integers in their declared range, or 0 to 7"),
-                                       cl::cat(category));
+                                       optionSet);
 static cl::opt<std::string> check("check", cl::ValueOptional, cl::value_desc("rows|all"),
                                   cl::desc("Compare sampled rows (16) or all with the interpreter; "
                                            "fail beyond the tolerance of the element types"),
-                                  cl::cat(category));
+                                  optionSet);
 static cl::opt<std::string> repeat("repeat", cl::init("1"), cl::value_desc("n"),
                                    cl::desc("Time n runs after one to warm up, "
                                             "show their median; default: one "
                                             "run"),
-                                   cl::cat(category));
+                                   optionSet);
 static cl::opt<std::string> target("target", cl::init("cpu"), cl::value_desc("cpu|reference|device"),
                                    cl::desc("Run compiled code, the interpreter of the specification, or "
                                             "the program for a GPU on this CPU, with checks"),
-                                   cl::cat(category));
+                                   optionSet);
 static cl::opt<std::string>
     interleaving("interleaving", cl::init("0"), cl::value_desc("seed"),
                  cl::desc("With --target=device: run blocks, and let the warpgroups and copies of a "
                           "block take turns, in a random order; 0: by their numbers, and each as far as it "
                           "gets"),
-                 cl::cat(category));
+                 optionSet);
 static cl::opt<std::string> schedule("schedule", cl::value_desc("file"),
                                      cl::desc("Read the schedule from a file, as "
                                               "moa-codegen --schedule=print writes it"),
-                                     cl::cat(category));
+                                     optionSet);
 static cl::list<std::string> disabled("disable-rule", cl::value_desc("name"),
-                                      cl::desc("Leave a law or a rule out (for tests)"), cl::cat(category));
+                                      cl::desc("Leave a law or a rule out (for tests)"), optionSet);
 
 namespace {
 using Clock = std::chrono::steady_clock;
@@ -466,9 +463,10 @@ int Run::execute() {
   return failed;
 }
 
-int main(int argc, char **argv) {
+extern "C" int moa_run_main(int argc, char **argv) {
   InitLLVM init(argc, argv);
-  cl::HideUnrelatedOptions(category);
+  optionSet.join();
+  optionSet.hideOthers();
   moa::setVersionPrinter();
   cl::ParseCommandLineOptions(argc, argv, "Runs an array specification on this CPU\n");
   if (target != "cpu" && target != "reference" && target != "device")

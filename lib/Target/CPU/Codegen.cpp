@@ -23,6 +23,7 @@
 #include "llvm/TargetParser/Host.h"
 #include "llvm/Transforms/IPO/Internalize.h"
 #include "llvm/Transforms/Scalar/InstSimplifyPass.h"
+#include <dlfcn.h>
 #include <mutex>
 
 using namespace llvm;
@@ -266,9 +267,13 @@ LoadedObject::LoadedObject(std::unique_ptr<Impl> impl) : impl(std::move(impl)) {
 LoadedObject::~LoadedObject() = default;
 
 /// Makes the OpenMP library available: the one in this process, else the one that the compiler was
-/// built with.
+/// built with. Given by its file name alone, this one is already loaded or beside libmoa-c.so;
+/// loading it here shows its symbols to kernels.
 static Error provideOpenMP() {
-  if (sys::DynamicLibrary::SearchForAddressOfSymbol("__kmpc_fork_call"))
+  auto isVisible = [] { return sys::DynamicLibrary::SearchForAddressOfSymbol("__kmpc_fork_call") != nullptr; };
+  // Intel's library has the same functions, and ends the process if LLVM's starts too. If it is
+  // loaded for another library only, as NumPy with MKL does, this call makes it visible.
+  if (isVisible() || (dlopen("libiomp5.so", RTLD_LAZY | RTLD_GLOBAL | RTLD_NOLOAD) && isVisible()))
     return Error::success();
   std::string error;
   if (sys::DynamicLibrary::LoadLibraryPermanently(MOA_OPENMP_LIBRARY, &error))
