@@ -98,6 +98,16 @@ function(add_moa_tool name)
   moa_install_target(${name} Tools)
 endfunction()
 
+# add_moa_program(NAME SOURCES ... [LINK ...])
+# A program of the tests, with a main function of its own. It is not installed.
+function(add_moa_program name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_LINK})
+  moa_use_precompiled(${name})
+  set_target_properties(${name} PROPERTIES BUILD_RPATH "${LLVM_LIBRARY_DIR}")
+endfunction()
+
 # moa_tablegen(TARGET FILE.td OUTPUT GENERATOR-FLAGS ... OUTPUT GENERATOR-FLAGS ...)
 # One dialect file: declarations and definitions of its enums, attributes, types and ops.
 function(add_moa_dialect target td)

@@ -41,9 +41,9 @@ venv_python = os.path.join(config.moa_binary_root, "venv", "bin", "python")
 
 config.substitutions += [
     ("%venv_python", venv_python),
-    # Python with moa.torch, which takes the compiler from the package of the build, or else from its tools.
+    # Python with the package of the build, and the helpers of the tests of moa.torch.
     ("%torch_python", "env PYTHONPATH=" + os.pathsep.join(
-        [os.path.join(config.moa_binary_root, "python"), os.path.join(config.moa_source_root, "python"),
+        [os.path.join(config.moa_binary_root, "python"),
          os.path.join(config.test_source_root, "Python", "Torch", "Support")]) + " " + venv_python),
     # The Python package of the build.
     ("%moa_python", f"env PYTHONPATH={os.path.join(config.moa_binary_root, 'python')} {venv_python}"),
@@ -110,7 +110,7 @@ if wheel and has_modules("numpy"):
     config.available_features.add("wheel")
 if has_modules("numpy", "tvm_ffi"):
     config.available_features.add("tvm-ffi")
-if has_modules("numpy", "tvm_ffi", "torch"):
+if has_package() and has_modules("numpy", "torch"):
     config.available_features.add("torch")
     for feature, module in {"attn-gym": "attn_gym", "transformers": "transformers"}.items():
         if has_modules(module):

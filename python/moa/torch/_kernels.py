@@ -4,19 +4,14 @@ import functools
 
 import torch
 
+import moa
+
 # LLVM's level for code of a CPU. Tests of many kernels lower it.
 optimization = 1
 
-try:
-    from moa import Options, compile as _compile
-except ImportError:
-    from . import _adapter
 
-    def compile_kernel(text, target="cpu", **settings):
-        return _adapter.compile(text, target, optimization, settings)
-else:
-    def compile_kernel(text, target="cpu", **settings):
-        return _compile(text, target, options=Options(optimization=optimization), **settings)
+def compile_kernel(text, target="cpu", **settings):
+    return moa.compile(text, target, options=moa.Options(optimization=optimization), **settings)
 
 
 @functools.lru_cache(maxsize=4096)

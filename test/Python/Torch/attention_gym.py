@@ -4,9 +4,7 @@
 
 With --table the results are printed as the table of docs/PyTorch.md.
 """
-import subprocess
 import sys
-import tempfile
 import unittest
 
 import torch
@@ -15,7 +13,7 @@ from torch.nn.attention.flex_attention import and_masks, or_masks
 
 import moa.torch
 import reference
-from moa.torch import _adapter, _flex
+from moa.torch import _flex
 
 from attn_gym import masks, mods
 from attn_gym.masks import (batchify, block_diffusion, causal, dilated_sliding_window, document_mask, flamingo,
@@ -105,13 +103,7 @@ def errors(kind, function, lengths, dtype):
 def program(kind, function, lengths):
     q, k, v = reference.inputs(B, H, *lengths, 64, dtype=torch.bfloat16)
     traced = _flex.Traced(q, k, *((function, None) if kind == "score" else (None, function)), None)
-    with tempfile.NamedTemporaryFile("w", suffix=".moa") as file:
-        file.write(_flex.specification(traced, q, k, v, ["lse"]))
-        file.flush()
-        made = subprocess.run([_adapter.tool("moa-codegen"), file.name, "--set", "T=bf16", "--target=cuda", "-o", "-"],
-                              capture_output=True, text=True)
-    assert made.returncode == 0, made.stderr
-    return made.stdout
+    return moa.compile(_flex.specification(traced, q, k, v, ["lse"]), "cuda", T="bf16").source("cuda")
 
 
 class AttentionGym(unittest.TestCase):
