@@ -266,31 +266,44 @@ struct LoadedObject::Impl {
 LoadedObject::LoadedObject(std::unique_ptr<Impl> impl) : impl(std::move(impl)) {}
 LoadedObject::~LoadedObject() = default;
 
-/// Makes the OpenMP library available: the one in this process, else the one that the compiler was
-/// built with. Given by its file name alone, this one is already loaded or beside libmoa-c.so;
-/// loading it here shows its symbols to kernels.
-static Error provideOpenMP() {
-  auto isVisible = [] { return sys::DynamicLibrary::SearchForAddressOfSymbol("__kmpc_fork_call") != nullptr; };
+/// Returns the file of the OpenMP library for kernels: the one in this process, else the one that
+/// the compiler was built with. Given by its file name alone, this one is already loaded or beside
+/// libmoa-c.so; loading it here shows its symbols to kernels.
+static Expected<std::string> provideOpenMP() {
+  auto find = [] { return sys::DynamicLibrary::SearchForAddressOfSymbol("__kmpc_fork_call"); };
+  void *fork = find();
   // Intel's library has the same functions, and ends the process if LLVM's starts too. If it is
   // loaded for another library only, as NumPy with MKL does, this call makes it visible.
-  if (isVisible() || (dlopen("libiomp5.so", RTLD_LAZY | RTLD_GLOBAL | RTLD_NOLOAD) && isVisible()))
-    return Error::success();
+  if (!fork && dlopen("libiomp5.so", RTLD_LAZY | RTLD_GLOBAL | RTLD_NOLOAD))
+    fork = find();
   std::string error;
-  if (sys::DynamicLibrary::LoadLibraryPermanently(MOA_OPENMP_LIBRARY, &error))
+  if (!fork && sys::DynamicLibrary::LoadLibraryPermanently(MOA_OPENMP_LIBRARY, &error))
     return createStringError("no OpenMP library: " + error);
-  return Error::success();
+  Dl_info info;
+  if (!dladdr(fork ? fork : find(), &info))
+    return createStringError("the OpenMP library has no file");
+  return info.dli_fname;
 }
 
 Expected<std::unique_ptr<LoadedObject>> LoadedObject::load(ArrayRef<char> object) {
   initialiseTargets();
-  if (Error error = provideOpenMP())
-    return error;
+  auto library = provideOpenMP();
+  if (!library)
+    return library.takeError();
   auto jit = orc::LLJITBuilder().create();
   if (!jit)
     return jit.takeError();
   auto process = orc::DynamicLibrarySearchGenerator::GetForCurrentProcess((*jit)->getDataLayout().getGlobalPrefix());
   if (!process)
     return process.takeError();
+  // All functions of OpenMP are taken from one library. GCC's has functions of the same names, and
+  // PyTorch loads it for the whole process; its omp_get_thread_num() returns 0 in LLVM's threads.
+  auto openMP = orc::DynamicLibrarySearchGenerator::Load(
+      library->c_str(), (*jit)->getDataLayout().getGlobalPrefix(),
+      [](const orc::SymbolStringPtr &name) { return (*name).starts_with("omp_") || (*name).starts_with("__kmpc_"); });
+  if (!openMP)
+    return openMP.takeError();
+  (*jit)->getMainJITDylib().addGenerator(std::move(*openMP));
   (*jit)->getMainJITDylib().addGenerator(std::move(*process));
   auto buffer = MemoryBuffer::getMemBufferCopy(StringRef(object.data(), object.size()), "kernel");
   if (Error error = (*jit)->addObjectFile(std::move(buffer)))
