@@ -92,6 +92,7 @@ public:
   /// a − b·⌊a / b⌋
   Term remainder(Term a, Term b);
   Term integer(llvm::StringRef name, Term a, Term b);
+  Term bits(llvm::StringRef name, Term a, Term b);
   Term extent(llvm::StringRef text);
   Term extent(const SymExpr &expr);
 

@@ -177,20 +177,44 @@ Term TermContext::integer(StringRef name, Term a, Term b) {
   }
   if (shifts)
     return b->is(TermKind::Number) && b->value == 0 ? a : scalar(name, index_, {a, b});
+  if (name != "min" && name != "max")
+    return bits(name, a, b);
   if (a == b)
-    return name == "xor" ? number(0) : a;
+    return a;
   if (a->is(TermKind::Number) || (!b->is(TermKind::Number) && b->id < a->id))
     std::swap(a, b);
-  if (b->is(TermKind::Number) && name != "min" && name != "max") {
-    if (b->value == 0)
-      return name == "and" ? b : a;
-    if (b->value == -1 && name != "xor")
-      return name == "and" ? a : b;
-    // ~~x
-    if (name == "xor" && a->is(TermKind::Scalar) && a->name == "xor" && a->operands[1]->is(TermKind::Number))
-      return integer("xor", a->operands[0], number(a->operands[1]->value ^ b->value));
-  }
   return scalar(name, index_, {a, b});
+}
+
+/// Operations on bits are associative and commutative. The operands are in order of their numbers,
+/// each once, and in an exclusive or none that occurs twice; one number comes last.
+Term TermContext::bits(StringRef name, Term a, Term b) {
+  bool isAnd = name == "and", isXor = name == "xor";
+  const int64_t identity = isAnd ? -1 : 0;
+  int64_t constant = identity;
+  SmallVector<Term> parts, left{a, b};
+  while (!left.empty()) {
+    Term next = left.pop_back_val();
+    if (next->is(TermKind::Number))
+      constant = isAnd ? constant & next->value : isXor ? constant ^ next->value : constant | next->value;
+    else if (next->is(TermKind::Scalar) && next->name == name)
+      left.append(next->operands.begin(), next->operands.end());
+    else
+      parts.push_back(next);
+  }
+  if (!isXor && constant == ~identity)
+    return number(constant);
+  llvm::sort(parts, [](Term x, Term y) { return x->id < y->id; });
+  Term result = nullptr;
+  for (size_t k = 0, end = 0; k < parts.size(); k = end) {
+    while (end < parts.size() && parts[end] == parts[k])
+      ++end;
+    if (!isXor || (end - k) % 2)
+      result = result ? scalar(name, index_, {result, parts[k]}) : parts[k];
+  }
+  if (!result || constant == identity)
+    return result ? result : number(constant);
+  return scalar(name, index_, {result, number(constant)});
 }
 
 static Term fromAtom(TermContext &terms, const SymExpr::Atom &atom) {

@@ -38,6 +38,22 @@ TEST_F(TermTest, IndicesOfNestedReductionsStayApart) {
   EXPECT_NE(make(y), sumOver(j, terms.scalar("mulf", f32, {read({j, y}), sumOver(k, read({k, k}))})));
 }
 
+TEST_F(TermTest, BitsAreInOneOrder) {
+  auto bits = [&](const char *name, Term a, Term b) { return terms.integer(name, a, b); };
+  for (const char *name : {"and", "or"}) {
+    EXPECT_EQ(bits(name, bits(name, x, y), y), bits(name, y, x));
+    EXPECT_EQ(bits(name, bits(name, x, j), bits(name, y, x)), bits(name, bits(name, j, y), x));
+    EXPECT_NE(bits(name, x, y), bits(name, x, j));
+  }
+  EXPECT_EQ(bits("xor", bits("xor", x, y), y), x);
+  EXPECT_EQ(bits("xor", bits("xor", x, terms.number(5)), terms.number(5)), x);
+  EXPECT_EQ(bits("xor", x, x), terms.number(0));
+  EXPECT_EQ(bits("and", bits("and", x, terms.number(6)), terms.number(3)), bits("and", terms.number(2), x));
+  EXPECT_EQ(bits("and", bits("and", x, terms.number(4)), terms.number(3)), terms.number(0));
+  EXPECT_EQ(bits("or", x, terms.number(-1)), terms.number(-1));
+  EXPECT_EQ(bits("and", x, terms.number(-1)), x);
+}
+
 TEST_F(TermTest, NoReductionCapturesWhatComesIn) {
   // Σj A[j, x + Σk B[j, k]], where x becomes a double sum: both reductions
   // change their places.
