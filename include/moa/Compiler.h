@@ -61,7 +61,7 @@ struct CompilerOptions {
   /// The architecture of the GPU that the level Lifted and the schedule are for, for example
   /// "sm_90a". If empty, they are for a CPU, and the level Device is for sm_90a.
   std::string architecture;
-  /// A calling convention that emitted code has beside its C entry points: "tvm-ffi" adds the
+  /// A calling convention that is added to the C entry points of emitted code: "tvm-ffi" adds the
   /// functions `__tvm_ffi_NAME` of apache-tvm-ffi (docs/Calling.md). Empty: none.
   std::string binding;
   /// LLVM's optimisation level for CPU code, 0 to 3; all values yield the same results. 0 compiles

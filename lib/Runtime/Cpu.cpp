@@ -1,7 +1,7 @@
 //===- Cpu.cpp - calls of kernels in a shared library ---------------------===//
 //
 // The entry points take their arguments as C does (docs/Calling.md): pointers to descriptors,
-// scalars by value, and what every entry point takes besides. Their number and types are known at
+// scalars by value, and then those of the entry point, such as the workspace. Their number and types are known at
 // run time only, so a few instructions place them as the System V ABI of x86-64 asks.
 //
 //===----------------------------------------------------------------------===//

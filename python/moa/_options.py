@@ -9,7 +9,7 @@ from os import PathLike
 
 @dataclass(frozen=True)
 class Options:
-    """Options of moa.compile beside the settings of the specification.
+    """Options of moa.compile other than the settings of the specification.
 
     settings: further settings, for names that are parameters of moa.compile.
     name: the file in messages about a specification that is given as text.

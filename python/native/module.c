@@ -67,7 +67,7 @@ static void *find_address(void *addresses, const char *name) {
   return address ? PyLong_AsVoidPtr(address) : NULL;
 }
 
-/// load_functions(addresses, manifest, code): a dict from names to addresses, and what keeps them
+/// load_functions(addresses, manifest, code): a dict from names to addresses, and the object that keeps them
 static PyObject *load_functions(PyObject *module, PyObject *args) {
   const char *manifest;
   PyObject *addresses, *code;

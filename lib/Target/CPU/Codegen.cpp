@@ -267,8 +267,8 @@ LoadedObject::LoadedObject(std::unique_ptr<Impl> impl) : impl(std::move(impl)) {
 LoadedObject::~LoadedObject() = default;
 
 /// Returns the file of the OpenMP library for kernels: the one in this process, else the one that
-/// the compiler was built with. Given by its file name alone, this one is already loaded or beside
-/// libmoa-c.so; loading it here shows its symbols to kernels.
+/// the compiler was built with. Given by its file name alone, this one is already loaded or in
+/// the folder of libmoa-c.so; loading it here shows its symbols to kernels.
 static Expected<std::string> provideOpenMP() {
   auto find = [] { return sys::DynamicLibrary::SearchForAddressOfSymbol("__kmpc_fork_call"); };
   void *fork = find();

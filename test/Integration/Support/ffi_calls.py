@@ -107,7 +107,7 @@ for name, run in (("sdpa", run_sdpa), ("gqa_causal", run_gqa), ("layernorm_produ
     module, stream = load(name), torch.cuda.Stream()
     run(module)  # loads the code, which may wait for the device
     torch.cuda.synchronize()
-    # The inputs are made in the other stream too, behind long work: a launch in the default stream would read too early.
+    # The inputs are made in the other stream too, after long work: a launch in the default stream would read too early.
     with torch.cuda.stream(stream):
         torch.cuda._sleep(200_000_000)
         kept, check = run(module)
