@@ -1,8 +1,8 @@
 //===- Cpu.cpp - calls of kernels in a shared library ---------------------===//
 //
 // The entry points take their arguments as C does (docs/Calling.md): pointers to descriptors,
-// scalars by value, and then those of the entry point, such as the workspace. Their number and types are known at
-// run time only, so a few instructions place them as the System V ABI of x86-64 asks.
+// scalars by value, and then those of the entry point, such as the workspace. Their number and types
+// are known at run time only, so a few instructions place them as the System V ABI of x86-64 asks.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Runtime/Program.h"
