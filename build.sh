@@ -10,7 +10,9 @@
 # The set-up installs the missing Debian packages (as root on Debian 12; anywhere
 # else it names them and stops), configures and builds in ./build. `test` also puts
 # NumPy, ml_dtypes and apache-tvm-ffi of PyPI into ./build/venv, and skips their
-# tests if it cannot. A second run finds everything in place and rebuilds nothing.
+# tests if it cannot. `MOA_TORCH=1 ./build.sh test` adds PyTorch, transformers, JAX
+# and ONNX Runtime (5.5 GB), for the tests of moa.torch. A second run finds
+# everything in place and rebuilds nothing.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -107,15 +109,18 @@ configure_and_build() {
   NINJA_STATUS='[%f/%t, %es] ' ninja -C "$build" "$@"
 }
 
-# The Python of the tests of tvm-ffi and of the Python package, with packages of PyPI. Without it these
-# tests are skipped.
+# Makes the Python of the tests of tvm-ffi and of the Python package, with packages of PyPI; with
+# MOA_TORCH=1 also those of moa.torch. Tests whose packages are missing are skipped.
 make_venv() {
-  local venv=$build/venv log=$build/venv.log
-  "$venv/bin/python" -c 'import numpy, ml_dtypes, tvm_ffi' 2>/dev/null && return
-  say "Installing NumPy, ml_dtypes and apache-tvm-ffi into $venv"
-  { "$python" -m venv "$venv" && "$venv/bin/pip" install --quiet --retries 1 numpy ml_dtypes apache-tvm-ffi; } >"$log" 2>&1 && return
-  say "pip failed ($log); the tests of tvm-ffi and of the Python package are skipped. To install by hand:"
-  say "  $python -m venv $venv && $venv/bin/pip install numpy ml_dtypes apache-tvm-ffi"
+  local venv=$build/venv log=$build/venv.log list=$root/test/Python/requirements.txt size=
+  if [ "${MOA_TORCH:-0}" = 1 ]; then
+    list=$root/test/Python/requirements-torch.txt size=' (5.5 GB with PyTorch, kept between runs)'
+  fi
+  say "Installing the packages of ${list#"$root"/} into $venv$size"
+  { [ -x "$venv/bin/pip" ] || "$python" -m venv "$venv"; } >"$log" 2>&1 &&
+    "$venv/bin/pip" install --quiet --retries 1 -r "$list" >>"$log" 2>&1 && return
+  say "pip failed ($log); tests whose packages are missing are skipped. To install by hand:"
+  say "  $python -m venv $venv && $venv/bin/pip install -r $list"
 }
 
 # Builds the wheel, and gives it the platform tag of the libraries that its files need.
@@ -165,7 +170,7 @@ run_tests() {
   return "$status"
 }
 
-usage() { sed -n '2,13s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+usage() { sed -n '2,15s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
 
 job=${1:-help}
 case $job in

@@ -6,9 +6,9 @@ import sys
 PASSED = {"PASS", "XFAIL", "FLAKYPASS"}
 SKIPPED = {"UNSUPPORTED", "SKIPPED", "EXCLUDED"}
 # What installs a feature that tests require.
-REMEDIES = {"tvm-ffi": "python3 -m venv build/venv && build/venv/bin/pip install numpy apache-tvm-ffi",
-            "torch": "build/venv/bin/pip install torch==2.11.*", "attn-gym": "build/venv/bin/pip install attn-gym",
-            "transformers": "build/venv/bin/pip install transformers",
+PACKAGES = "MOA_TORCH=1 ./build.sh test, or: build/venv/bin/pip install -r test/Python/requirements-torch.txt"
+REMEDIES = {"tvm-ffi": "python3 -m venv build/venv && build/venv/bin/pip install -r test/Python/requirements.txt",
+            **dict.fromkeys(("torch", "attn-gym", "transformers", "jax", "onnxruntime"), PACKAGES),
             "wheel": "./build.sh wheel"}
 
 
@@ -26,7 +26,8 @@ def main(path):
     failed = [t for t in tests if t["code"] not in PASSED | SKIPPED]
     for test in skipped:
         reason = test.get("output", "").strip().splitlines() or ["no reason given"]
-        remedy = "".join(f"; to install it: {line}" for feature, line in REMEDIES.items() if feature in reason[0])
+        lines = dict.fromkeys(line for feature, line in REMEDIES.items() if feature in reason[0])
+        remedy = "".join(f"; to install it: {line}" for line in lines)
         print(f"skipped: {test['name']}: {reason[0]}{remedy}")
     for test in failed:
         print(f"failed: {test['name']}")
