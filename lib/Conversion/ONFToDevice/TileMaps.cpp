@@ -55,6 +55,7 @@ static SetVector<Operation *> stepsInside(device::MapOp op, Value value) {
   BackwardSliceOptions options;
   options.filter = [&](Operation *step) { return op->isProperAncestor(step); };
   options.inclusive = true;
+  options.omitUsesFromAbove = false; // a branch computes with values from above it
   (void)getBackwardSlice(value, &steps, options);
   return steps;
 }
@@ -62,8 +63,13 @@ static SetVector<Operation *> stepsInside(device::MapOp op, Value value) {
 /// Returns whether a value of a map's body depends on the element.
 static bool isOfElement(device::MapOp op, Value value) {
   auto isArgument = [&](Value operand) { return is_contained(op.getBody().getArguments(), operand); };
+  auto readsArgument = [&](Operation *step) { return llvm::any_of(step->getOperands(), isArgument); };
   return isArgument(value) || llvm::any_of(stepsInside(op, value), [&](Operation *step) {
-           return llvm::any_of(step->getOperands(), isArgument);
+           return step
+               ->walk([&](Operation *inner) {
+                 return readsArgument(inner) ? WalkResult::interrupt() : WalkResult::advance();
+               })
+               .wasInterrupted();
          });
 }
 

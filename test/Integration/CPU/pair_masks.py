@@ -14,7 +14,7 @@ D = 16
 TEXT = """
 kernel pairs[B, H, N, M{symbols}; T : float = bf16, D = 16](
     Q : T[B, H, N, D], K : T[B, H, M, D], V : T[B, H, M, D], scale : f32, {parameters})
-    -> O : T[B, H, N, D]
+    -> O : T[B, H, N, D]{requires}
 {{
   S = mask({mask}, (Q +.* transpose(K)) * scale)
   O = softmax(S) +.* V
@@ -49,6 +49,11 @@ CASES = {
         "", "X : i32[N, M], w : i32[B]", "[b, _, i, j] select(X[i, j] % 3 == 0, j <= i + w[b], X[i, j] > 5)",
         lambda rng, s: {"X": rng.integers(0, 10, (s["N"], s["M"])), "w": rng.integers(-50, 50, s["B"])},
         lambda a, b, h, i, j: np.where(a["X"][i, j] % 3 == 0, j <= i + a["w"][b], a["X"][i, j] > 5)),
+    "starts of documents, whose numbers may be negative": (
+        ", R, C", "doc : i32[R], start : i32[C]",
+        "[_, _, i < N, j] j >= start[min(max(select(doc[i] < 0, doc[i] + C, doc[i]), 0), C - 1)] and i >= j",
+        lambda rng, s: {"doc": rng.integers(-5, 5, s["N"] + 3), "start": rng.integers(0, max(s["N"] // 2, 1), 5)},
+        lambda a, b, h, i, j: (j >= a["start"][a["doc"][i] % 5]) & (i >= j)),
     "equal truths off the diagonal": (
         "", "X : bool[N, M], Y : bool[N, M]", "[_, _, i, j] X[i, j] == Y[i, j] and i != j",
         lambda rng, s: {"X": truths(rng, (s["N"], s["M"])), "Y": truths(rng, (s["N"], s["M"]))},
@@ -82,7 +87,9 @@ class PairMasks(mt.KernelTest):
 
     def test_masks(self):
         for name, (symbols, parameters, mask, make, mean) in CASES.items():
-            kernel = mt.make_kernel(TEXT.format(symbols=symbols, parameters=parameters, mask=mask), T="bf16", D=D)
+            requires = " require N <= R and C >= 1" if "R, C" in symbols else ""
+            text = TEXT.format(symbols=symbols, parameters=parameters, mask=mask, requires=requires)
+            kernel = mt.make_kernel(text, T="bf16", D=D)
             for sizes in SIZES:
                 with self.subTest(mask=name, sizes=sizes):
                     self.check(name, kernel, make, mean, sizes)
