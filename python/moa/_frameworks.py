@@ -5,6 +5,8 @@ imported before an array of it is seen.
 """
 from __future__ import annotations
 
+import ctypes
+import os
 import sys
 from typing import Callable, NamedTuple
 
@@ -217,12 +219,13 @@ def _make_jax():
         jax.block_until_ready(array)
         return _export(array, name)
 
-    def refuse_gpu(*_):
-        raise ArgumentError("arrays of JAX on a GPU are not supported, because JAX does not tell its stream; give arrays "
-                            "of PyTorch or CuPy")
-
     def empty(shape, dtype, device):
         type_ = _TYPES[dtype]
+        if device >= 0:
+            made = jax.numpy.empty(shape, type_, device=_jax_device(jax, device))
+            if made.dtype != type_:
+                raise ArgumentTypeError(f"a result has elements of {dtype}, which JAX has off; set jax_enable_x64")
+            return made
         count = type_.itemsize
         for extent in shape:
             count *= extent
@@ -231,11 +234,59 @@ def _make_jax():
         return memory[begin:begin + count].view(type_).reshape(shape)
 
     def finish(array):
+        if isinstance(array, jax.Array):
+            return array
         if array.dtype.name == "bfloat16" or not array.size:  # NumPy exports neither
             return jax.numpy.asarray(array)
         return jax.dlpack.from_dlpack(array)
 
-    return Adapter(False, export, empty, finish, refuse_gpu, refuse_gpu, _nothing, _nothing, False)
+    def workspace(bytes, device, handle, given):
+        made = jax.block_until_ready(jax.numpy.empty(bytes, "uint8", device=_jax_device(jax, device)))
+        return made.unsafe_buffer_pointer(), made
+
+    contexts = _Contexts()
+    return Adapter(False, export, empty, finish, _default_stream, workspace, contexts.enter, contexts.leave, False)
+
+
+def _jax_device(jax, number):
+    """Returns the GPU with a number of CUDA."""
+    for device in jax.local_devices(backend="gpu"):
+        if device.local_hardware_id == number:
+            return device
+    raise DeviceError(f"JAX does not see CUDA device {number}; make it visible to JAX")
+
+
+class _Contexts:
+    """Makes the context of a device current for a call, and waits for the device at its end.
+
+    JAX does not tell its streams, so only waiting orders its operations after a kernel.
+    """
+
+    def __init__(self):
+        self.driver = None
+
+    def ask(self, function, *arguments):
+        code = getattr(self.driver, function)(*arguments)
+        if code:
+            raise DeviceError(f"the CUDA driver refuses {function} with error {code}; an earlier kernel may have failed")
+
+    def enter(self, device):
+        if self.driver is None:
+            self.driver = ctypes.CDLL(os.environ.get("MOA_LIBCUDA") or "libcuda.so.1")
+        before, context, number = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int()
+        self.ask("cuCtxGetCurrent", ctypes.byref(before))
+        self.ask("cuDeviceGet", ctypes.byref(number), device)
+        self.ask("cuDevicePrimaryCtxRetain", ctypes.byref(context), number)
+        self.ask("cuCtxSetCurrent", context)
+        return before.value, number
+
+    def leave(self, token):
+        before, number = token
+        try:
+            self.ask("cuCtxSynchronize")
+        finally:
+            self.ask("cuCtxSetCurrent", ctypes.c_void_p(before))
+            self.ask("cuDevicePrimaryCtxRelease_v2", number)
 
 
 #===-----------------------------------------------------------------------===#

@@ -513,8 +513,6 @@ static PyObject *call_on_device(Frame *frame) {
   ok = ok && (!frame->workspace || read_workspace(frame, &given, room));
   if (ok)
     result = finish(frame, run(frame, &owner));
-  Py_XDECREF(owner);
-  Py_XDECREF(given.owner);
   if (before && before != Py_None) {
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
@@ -526,6 +524,9 @@ static PyObject *call_on_device(Frame *frame) {
       Py_CLEAR(result);
   }
   Py_XDECREF(before);
+  // Leaving may wait for the kernel, so the memory is kept until then.
+  Py_XDECREF(owner);
+  Py_XDECREF(given.owner);
   return result;
 }
 
