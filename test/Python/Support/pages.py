@@ -43,7 +43,7 @@ def run(page, executes=True, optional=()):
 
     Returns the names that the blocks define, the number of doctests and the number of blocks that were executed.
     """
-    names, attempted, executed = {"__name__": page.stem}, 0, 0
+    names, attempted, executed = {}, 0, 0
     for number, (code, wanted) in enumerate(blocks(page), 1):
         name = f"{page.name}, block {number}"
         if is_doctest(code):
