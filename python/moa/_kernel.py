@@ -325,14 +325,16 @@ def _setting(name, value) -> str:
     """Returns the value of a setting as text: a number, a name, or a type of a library of arrays."""
     if isinstance(value, str):
         return value
-    if isinstance(value, (bool, float)) or value is None:
-        raise TypeError(f"the setting {name} must be an int, a text or an element type, not {value!r}")
+    if isinstance(value, bool) or value is None:
+        raise TypeError(f"the setting {name} must be a number, a text or an element type, not {value!r}")
+    if isinstance(value, float):  # also a float64 of NumPy
+        return float.__repr__(value)
     if hasattr(value, "__index__"):
         return str(value.__index__())
     text = getattr(value, "__name__", None) or getattr(value, "name", None) or str(value)
     text = text.rpartition(".")[2]
     if text not in _SETTINGS and text != "bool":
-        raise TypeError(f"the setting {name} must be an int, a text or an element type, not {value!r}")
+        raise TypeError(f"the setting {name} must be a number, a text or an element type, not {value!r}")
     return _SETTINGS.get(text, text)
 
 
@@ -352,15 +354,15 @@ def _read_source(source, name) -> tuple[str, str]:
 
 
 def compile(source: str | os.PathLike, target: str = "cpu", *, kernel: str | None = None,
-            options: Options | None = None, **settings: int | str) -> Kernel:
+            options: Options | None = None, **settings: int | float | str) -> Kernel:
     """Compiles a specification and returns a kernel.
 
     source: a path (pathlib.Path, or a text that ends in ".moa"), else the specification itself.
     target: "cpu" for this machine, or "cuda" for a GPU of sm_90a.
     kernel: the name of the kernel, if the specification has several.
     options: a moa.Options.
-    settings: values of the compile-time parameters, for example D=64, T="f32". A type of NumPy or
-        PyTorch stands for its name.
+    settings: values of the compile-time parameters, for example D=64, eps=1e-5, T="f32". A type of
+        NumPy or PyTorch stands for its name.
 
     Raises CompileError, whose text has file, line, column and a caret, and OSError for the file.
     Warnings of the compiler become CompileWarning. What was compiled is kept on disk.

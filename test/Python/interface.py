@@ -83,6 +83,13 @@ class Interface(Case):
         kernel = moa.compile(DOUBLE, options=moa.Options(settings={"T": "i64"}))
         self.assertEqual(kernel.parameters[0].dtype, "i64")
 
+    def test_real_settings(self):
+        text = "kernel real[N; eps = 1e-6](x : f32[N]) -> y : f32[N] { y = [i < N] max(x[i], eps) }"
+        for given, wanted in ((0.5, 0.5), (np.float64(1e-5), 1e-5), (float("-inf"), -1), (2, 2)):
+            kernel = moa.compile(text, eps=given)
+            self.assertEqual(kernel(np.full(3, -1, np.float32)).tolist(), [float(np.float32(wanted))] * 3)
+        self.assertEqual(moa.compile(text, eps=np.float64(1e-5)).settings, {"eps": "1e-05"})
+
     def test_text_or_path(self):
         for source in (str(EXAMPLES / "sdpa.moa"), EXAMPLES / "sdpa.moa", (EXAMPLES / "sdpa.moa").read_text()):
             self.assertEqual(moa.compile(source, D=8, T="f32").name, "sdpa")
