@@ -243,17 +243,13 @@ def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=Non
     if scale is None:
         scale = 1 / math.sqrt(query.shape[3]) if query.shape[3] else 1.0
     traced = Traced(query, key, score_mod, mask_mod, table)
-    settings = {"T": SCALARS[query.dtype]}
-    if query.is_cuda and query.shape[2] == 1:
-        settings["N"] = "1"  # keys are then split over the multiprocessors
-    kernel = _kernels.compiled(specification(traced, query, key, value, results), query.device, settings)
     shape = query.shape[:3]
-    out = torch.empty(*shape, value.shape[3], dtype=query.dtype, device=query.device)
-    outputs = [out] + [torch.empty(shape, dtype=traced.wide, device=query.device) for _ in results]
     captured = [c.tensor.reshape(c.shape).to(query.device) for c in traced.captured]
-    _kernels.run(kernel, [*map(_kernels.copyable, (query, key, value)), *captured, float(scale)], outputs)
+    out, *further = _kernels.attend(
+        specification(traced, query, key, value, results), (query, key, value), [*captured, float(scale)],
+        [((*shape, value.shape[3]), query.dtype)] + [(shape, traced.wide) for _ in results])
     if return_aux is not None:
         from torch.nn.attention.flex_attention import AuxOutput
-        named = dict(zip(results, outputs[1:]))
+        named = dict(zip(results, further))
         return out, AuxOutput(lse=named.get("lse"), max_scores=named.get("top"))
-    return (out, outputs[1]) if return_lse else out
+    return (out, further[0]) if return_lse else out
