@@ -3,7 +3,7 @@ import math
 
 import torch
 
-from . import _kernels
+from . import _capture, _kernels
 from ._graph import SCALARS, VARIABLES, Writer
 from ._trace import Tracer, UnsupportedError, name_of
 
@@ -214,7 +214,36 @@ def check(query, key, value, enable_gqa):
         raise ValueError(f"the {query.shape[1]} heads of query are no multiple of the {key.shape[1]} heads of key")
 
 
-@torch.compiler.disable
+@torch.library.custom_op("moa::flex_attention", mutates_args=())
+def _operator(specification: str, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
+              captured: list[torch.Tensor], scale: float, rows: int, wide: torch.dtype) -> list[torch.Tensor]:
+    results = [((*query.shape[:3], value.shape[3]), query.dtype)] + [(query.shape[:3], wide)] * rows
+    return _kernels.attend(specification, (query, key, value), [*captured, scale], results)
+
+
+@_operator.register_fake
+def _(specification, query, key, value, captured, scale, rows, wide):
+    out = query.new_empty(*query.shape[:3], value.shape[3])
+    return [out] + [query.new_empty(query.shape[:3], dtype=wide) for _ in range(rows)]
+
+
+def _no_gradient(ctx, *_):
+    raise NotImplementedError("moa.torch.flex_attention has no gradient; call it under torch.no_grad()")
+
+
+_operator.register_autograd(_no_gradient)
+
+
+def compute(query, key, value, score_mod, mask_mod, table, scale, results):
+    """Traces the functions and returns the output and the results that `results` names, as a list."""
+    if scale is None:
+        scale = 1 / math.sqrt(int(query.shape[3])) if query.shape[3] else 1.0
+    traced = Traced(query, key, score_mod, mask_mod, table)
+    captured = [c.tensor.reshape(c.shape).to(query.device) for c in traced.captured]
+    return _operator(specification(traced, query, key, value, results), query, key, value, captured, float(scale),
+                     len(results), traced.wide)
+
+
 def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=None, enable_gqa=False, return_lse=False,
                    kernel_options=None, *, mask_mod=None, return_aux=None):
     """Computes attention with a Python function of the scores and one of the mask, as
@@ -240,14 +269,10 @@ def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=Non
     results = [name for name, wanted in (
         ("lse", return_lse or return_aux is not None and return_aux.lse),
         ("top", return_aux is not None and return_aux.max_scores)) if wanted]
-    if scale is None:
-        scale = 1 / math.sqrt(query.shape[3]) if query.shape[3] else 1.0
-    traced = Traced(query, key, score_mod, mask_mod, table)
-    shape = query.shape[:3]
-    captured = [c.tensor.reshape(c.shape).to(query.device) for c in traced.captured]
-    out, *further = _kernels.attend(
-        specification(traced, query, key, value, results), (query, key, value), [*captured, float(scale)],
-        [((*shape, value.shape[3]), query.dtype)] + [(shape, traced.wide) for _ in results])
+    if torch.compiler.is_dynamo_compiling():
+        out, *further = _capture.compute(query, key, value, score_mod, mask_mod, table, scale, results)
+    else:
+        out, *further = compute(query, key, value, score_mod, mask_mod, table, scale, results)
     if return_aux is not None:
         from torch.nn.attention.flex_attention import AuxOutput
         named = dict(zip(results, further))

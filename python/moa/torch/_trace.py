@@ -30,7 +30,7 @@ def user_line():
     frame = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
-        if not name.startswith((OWN, TORCH)) and name != "<string>":
+        if not name.startswith((OWN, TORCH)) and not name.startswith("<"):
             line = linecache.getline(name, frame.f_lineno).strip()
             return f"{os.path.basename(name)}:{frame.f_lineno}" + (f": {line}" if line else "")
         frame = frame.f_back
@@ -573,6 +573,9 @@ class Tracer(TorchDispatchMode):
         return self.graph.compare("!=", x, x)
 
     # Types and axes.
+
+    def op_index(self, dtype, a, indices):
+        return self.subscript(a, tuple(slice(None) if e is None else e for e in indices)).node
 
     def op__to_copy(self, dtype, a):
         return self.graph.convert(self.node(a), dtype)
