@@ -21,7 +21,7 @@ class Captured(HigherOrderOperator):
         return tuple(_flex.compute(
             query, key, value, lambda *values: score_mod(*values, *score_captured),
             (lambda *indices: mask_mod(*indices, *mask_captured)) if options["mask"] else None,
-            None, scale, [name for name in ("lse", "top") if options[name]]))
+            scale, [name for name in ("lse", "top") if options[name]]))
 
 
 captured = Captured()
@@ -35,7 +35,7 @@ def everything(b, h, i, j):
     return b == b
 
 
-def compute(query, key, value, score_mod, mask_mod, table, scale, results):
+def compute(query, key, value, score_mod, mask_mod, scale, results):
     """Stands for _flex.compute where Dynamo traces."""
     options = {"mask": mask_mod is not None, "lse": "lse" in results, "top": "top" in results}
     score_mod, mask_mod = same if score_mod is None else score_mod, everything if mask_mod is None else mask_mod
