@@ -3,9 +3,13 @@
 Dynamo does so for the higher-order operator `flex_attention` of PyTorch, which it knows by name. The operator here has
 this name for Dynamo. Whatever runs Dynamo's graph, it calls the operator with graphs in place of the functions. The
 graphs become a specification, and moa::flex_attention is all that remains.
+
+Earlier versions of Dynamo expect the results that PyTorch's operator has, whatever this one returns.
 """
 import torch
 from torch._ops import HigherOrderOperator
+
+IS_KNOWN = torch.__version__ >= (2, 11)
 
 
 class Captured(HigherOrderOperator):

@@ -239,6 +239,12 @@ def compute(query, key, value, score_mod, mask_mod, scale, results):
                      len(results), traced.wide)
 
 
+@torch.compiler.disable
+def compute_outside(*arguments):
+    """Breaks the graph of torch.compile."""
+    return compute(*arguments)
+
+
 def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=None, enable_gqa=False, return_lse=False,
                    kernel_options=None, *, mask_mod=None, return_aux=None):
     """Computes attention with a Python function of the scores and one of the mask, as
@@ -263,7 +269,9 @@ def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=Non
     results = [name for name, wanted in (
         ("lse", return_lse or return_aux is not None and return_aux.lse),
         ("top", return_aux is not None and return_aux.max_scores)) if wanted]
-    run = _capture.compute if torch.compiler.is_dynamo_compiling() else compute
+    run = compute
+    if torch.compiler.is_dynamo_compiling():
+        run = _capture.compute if _capture.IS_KNOWN else compute_outside
     out, *further = run(query, key, value, score_mod, mask_mod, scale, results)
     if return_aux is not None:
         from torch.nn.attention.flex_attention import AuxOutput
