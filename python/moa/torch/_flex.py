@@ -3,7 +3,7 @@ import math
 
 import torch
 
-from . import _kernels
+from . import _capture, _kernels
 from ._graph import SCALARS, VARIABLES, Writer
 from ._trace import Tracer, UnsupportedError, name_of
 
@@ -92,7 +92,7 @@ class Traced:
     `risky` says that values may be -inf where they are seen.
     """
 
-    def __init__(self, q, k, score_mod, mask_mod, blocks):
+    def __init__(self, q, k, score_mod, mask_mod):
         tracer = Tracer(q.device)
         g = tracer.graph
         indices = [g.var(name) for name in VARIABLES]
@@ -109,8 +109,6 @@ class Traced:
             result = g.convert(result, torch.promote_types(result.dtype, self.score.dtype))
             predicate, self.value, self.risky = absence(g, result)
             predicates += [] if predicate is None else [predicate]
-        if blocks is not None:
-            predicates.append(block_predicate(tracer, blocks, indices))
         predicate = g.both(*predicates) if predicates else None
         self.predicate = None if predicate is None or predicate.is_value(True) else predicate
         self.captured = list(g.captured)
@@ -170,18 +168,8 @@ def check_limits(captured, extents):
                                  f"captured tensor has extent {c.shape[axis]}")
 
 
-def block_predicate(tracer, blocks, indices):
-    """Returns the predicate of a table with one entry per block of queries and keys."""
-    table, rows, columns = blocks
-    b, h, i, j = indices
-    g = tracer.graph
-    divided = [g.arithmetic("idiv", x, g.const(n, torch.int64), torch.int64) for x, n in ((i, rows), (j, columns))]
-    chosen = [g.const(0, torch.int64) if table.shape[k] == 1 else x for k, x in enumerate((b, h))]
-    return tracer.item(g.capture(table), torch.bool, chosen + divided, ())
-
-
-def block_mask_parts(block_mask):
-    """Returns (mask function or None, table or None) of a BlockMask."""
+def mask_function(block_mask):
+    """Returns the mask function of a BlockMask, or one that reads its tables, or None."""
     from torch.nn.attention import flex_attention as flex
     mask_mod = getattr(block_mask, "mask_mod", None)
     if mask_mod is None:
@@ -189,9 +177,16 @@ def block_mask_parts(block_mask):
     if getattr(flex, "_sliced_mask_mod_error", None) is mask_mod:
         raise UnsupportedError("a sliced BlockMask has lost its mask function; give mask_mod=")
     if mask_mod is not flex.noop_mask:
-        return mask_mod, None
+        return mask_mod
     table = block_mask.to_dense() != 0
-    return None, None if bool(table.all()) else (table, *block_mask.BLOCK_SIZE)
+    rows, columns = block_mask.BLOCK_SIZE
+    if not torch.compiler.is_dynamo_compiling() and bool(table.all()):
+        return None
+
+    def of_block(b, h, i, j):
+        b, h = (0 if table.shape[k] == 1 else x for k, x in enumerate((b, h)))
+        return table[b, h, i // rows, j // columns]
+    return of_block
 
 
 def check(query, key, value, enable_gqa):
@@ -214,7 +209,42 @@ def check(query, key, value, enable_gqa):
         raise ValueError(f"the {query.shape[1]} heads of query are no multiple of the {key.shape[1]} heads of key")
 
 
+@torch.library.custom_op("moa::flex_attention", mutates_args=())
+def _operator(specification: str, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
+              captured: list[torch.Tensor], scale: float, rows: int, wide: torch.dtype) -> list[torch.Tensor]:
+    results = [((*query.shape[:3], value.shape[3]), query.dtype)] + [(query.shape[:3], wide)] * rows
+    return _kernels.attend(specification, (query, key, value), [*captured, scale], results)
+
+
+@_operator.register_fake
+def _(specification, query, key, value, captured, scale, rows, wide):
+    out = query.new_empty(*query.shape[:3], value.shape[3])
+    return [out] + [query.new_empty(query.shape[:3], dtype=wide) for _ in range(rows)]
+
+
+def _no_gradient(ctx, *_):
+    raise NotImplementedError("moa.torch.flex_attention has no gradient; call it under torch.no_grad()")
+
+
+_operator.register_autograd(_no_gradient)
+
+
+def compute(query, key, value, score_mod, mask_mod, scale, results):
+    """Traces the functions and returns the output and the results that `results` names, as a list."""
+    if scale is None:
+        scale = 1 / math.sqrt(int(query.shape[3])) if query.shape[3] else 1.0
+    traced = Traced(query, key, score_mod, mask_mod)
+    captured = [c.tensor.reshape(c.shape).to(query.device) for c in traced.captured]
+    return _operator(specification(traced, query, key, value, results), query, key, value, captured, float(scale),
+                     len(results), traced.wide)
+
+
 @torch.compiler.disable
+def compute_outside(*arguments):
+    """Breaks the graph of torch.compile."""
+    return compute(*arguments)
+
+
 def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=None, enable_gqa=False, return_lse=False,
                    kernel_options=None, *, mask_mod=None, return_aux=None):
     """Computes attention with a Python function of the scores and one of the mask, as
@@ -223,7 +253,6 @@ def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=Non
     `mask_mod` may be given without a BlockMask. Tables of a BlockMask are read only if it has no mask function.
     """
     check(query, key, value, enable_gqa)
-    table = None
     if block_mask is not None:
         if mask_mod is not None:
             raise ValueError("give block_mask or mask_mod, not both")
@@ -231,7 +260,7 @@ def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=Non
         if max(block_mask.BLOCK_SIZE) < 1 << 30 and (rows, columns) != (query.shape[2], key.shape[2]):
             raise ValueError(f"block_mask is for {rows} queries and {columns} keys, but there are {query.shape[2]} "
                              f"and {key.shape[2]}; make a block mask of these lengths")
-        mask_mod, table = block_mask_parts(block_mask)
+        mask_mod = mask_function(block_mask)
     if key.shape[0] != query.shape[0]:
         if key.shape[0] != 1:
             raise ValueError(f"query has {query.shape[0]} batch entries and key {key.shape[0]}; they must be equal")
@@ -240,20 +269,12 @@ def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=Non
     results = [name for name, wanted in (
         ("lse", return_lse or return_aux is not None and return_aux.lse),
         ("top", return_aux is not None and return_aux.max_scores)) if wanted]
-    if scale is None:
-        scale = 1 / math.sqrt(query.shape[3]) if query.shape[3] else 1.0
-    traced = Traced(query, key, score_mod, mask_mod, table)
-    settings = {"T": SCALARS[query.dtype]}
-    if query.is_cuda and query.shape[2] == 1:
-        settings["N"] = "1"  # keys are then split over the multiprocessors
-    kernel = _kernels.compiled(specification(traced, query, key, value, results), query.device, settings)
-    shape = query.shape[:3]
-    out = torch.empty(*shape, value.shape[3], dtype=query.dtype, device=query.device)
-    outputs = [out] + [torch.empty(shape, dtype=traced.wide, device=query.device) for _ in results]
-    captured = [c.tensor.reshape(c.shape).to(query.device) for c in traced.captured]
-    _kernels.run(kernel, [*map(_kernels.copyable, (query, key, value)), *captured, float(scale)], outputs)
+    run = compute
+    if torch.compiler.is_dynamo_compiling():
+        run = _capture.compute if _capture.IS_KNOWN else compute_outside
+    out, *further = run(query, key, value, score_mod, mask_mod, scale, results)
     if return_aux is not None:
         from torch.nn.attention.flex_attention import AuxOutput
-        named = dict(zip(results, outputs[1:]))
+        named = dict(zip(results, further))
         return out, AuxOutput(lse=named.get("lse"), max_scores=named.get("top"))
-    return (out, outputs[1]) if return_lse else out
+    return (out, further[0]) if return_lse else out

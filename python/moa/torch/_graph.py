@@ -75,7 +75,7 @@ class Captured:
         self.limits = {}              # axis -> (variable, place): the variable subscripts it directly
 
     def extent(self, axis):
-        return str(self.shape[axis]) if axis in self.whole else f"{self.name}_{axis}"
+        return str(int(self.shape[axis])) if axis in self.whole else f"{self.name}_{axis}"
 
     def declaration(self):
         return f"{self.name} : {SCALARS[self.tensor.dtype]}[{', '.join(map(self.extent, range(len(self.shape))))}]"
@@ -119,7 +119,7 @@ class Graph:
         """Returns the node of a captured tensor: all its elements."""
         entry = self.capture(tensor)
         entry.whole.update(range(len(entry.shape)))
-        return self.make("read", entry, dtype=tensor.dtype, shape=tuple(tensor.shape))
+        return self.make("read", entry, dtype=tensor.dtype, shape=tuple(map(int, tensor.shape)))
 
     # Conversions and arithmetic.
 

@@ -6,6 +6,8 @@ import torch
 
 import moa
 
+from ._graph import SCALARS
+
 # LLVM's level for code of a CPU. Tests of many kernels lower it.
 optimization = 1
 
@@ -31,6 +33,23 @@ def run(kernel, inputs, outputs):
     device = outputs[0].device
     with torch.cuda.device(device) if device.type == "cuda" else contextlib.nullcontext():
         kernel(*inputs, out=outputs[0] if len(outputs) == 1 else tuple(outputs))
+
+
+def attend(text, arrays, others, results, splits=True):
+    """Compiles a specification of attention, runs it and returns its results. They are given as tensors, or as
+    (shape, type).
+
+    `arrays` are query, key and value, and `others` the inputs after them. For one query on a GPU the keys are split
+    over the multiprocessors, unless `splits` is false.
+    """
+    query = arrays[0]
+    settings = {"T": SCALARS[query.dtype]}
+    if splits and query.is_cuda and query.shape[-2] == 1:
+        settings["N"] = "1"
+    outputs = [r if isinstance(r, torch.Tensor) else torch.empty(r[0], dtype=r[1], device=query.device)
+               for r in results]
+    run(compiled(text, query.device, settings), [*map(copyable, arrays), *others], outputs)
+    return outputs
 
 
 def copyable(tensor):

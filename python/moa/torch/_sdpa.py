@@ -1,4 +1,5 @@
 """PyTorch's scaled_dot_product_attention."""
+import functools
 import math
 
 import torch
@@ -9,8 +10,10 @@ from ._graph import SCALARS
 FLOATS = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 
 
-def specification(rank, key_heads, value_heads, width, value_width, mask, causal, compute):
-    """Returns the text of attention on arrays of `rank` axes. `mask` is None, "bool" or a float type. `key_heads` and
+def declarations(rank, key_heads, value_heads, mask, causal):
+    """Returns what the forward and the backward pass share, on arrays of `rank` axes: the function that writes the
+    shape of an array with other heads and trailing axes, symbols, constraints, definitions up to the scores, the names
+    of keys and values per query head, and parameters. `mask` is None, "bool" or a float type. `key_heads` and
     `value_heads` say whether several query heads share one."""
     leading = [f"B{k}" for k in range(rank - 3)] + (["H"] if rank > 2 else [])
     variables = [f"b{k}" for k in range(rank - 3)] + (["h"] if rank > 2 else [])
@@ -32,16 +35,45 @@ def specification(rank, key_heads, value_heads, width, value_width, mask, causal
         lines.append("S = addmask(S, W)")
     if causal:
         lines.append(f"S = mask([{'_, ' * len(leading)}i, j] j <= i, S)")
-    lines.append(f"O = softmax(S) +.* {used[1]}")
     parameters = [f"Q : T{shape('', 'N', 'D')}", f"K : T{shape('G' if key_heads else '', 'M', 'D')}",
                   f"V : T{shape('F' if value_heads else '', 'M', 'E')}"]
     if mask:
         parameters.append(f"W : {mask}{shape('', 'N', 'M')}")
-    parameters.append(f"scale : {compute}")
-    return (f"kernel sdpa[{', '.join(symbols + ['N', 'M'])}; T : float, D = {width}, E = {value_width}](\n    "
-            + ", ".join(parameters) + f")\n    -> O : T{shape('', 'N', 'E')}\n"
+    return shape, symbols + ["N", "M"], requires, lines, used, parameters
+
+
+def kernel_text(name, symbols, widths, parameters, results, requires, lines):
+    return (f"kernel {name}[{', '.join(symbols)}; T : float, D = {widths[0]}, E = {widths[1]}](\n    "
+            + ", ".join(parameters) + f")\n    -> ({', '.join(results)})\n"
             + (f"  require {' and '.join(requires)}\n" if requires else "")
             + "{\n" + "".join(f"  {line}\n" for line in lines) + "}\n")
+
+
+@functools.lru_cache(maxsize=4096)
+def specification(rank, key_heads, value_heads, widths, mask, causal, compute, lse=False):
+    """Returns the text of attention, and of the logarithm of each row's sum if `lse` is set."""
+    shape, symbols, requires, lines, used, parameters = declarations(rank, key_heads, value_heads, mask, causal)
+    lines.append(f"O = softmax(S) +.* {used[1]}")
+    results = [f"O : T{shape('', 'N', 'E')}"]
+    if lse:
+        lines.append("lse = logsumexp(S)")
+        results.append(f"lse : {compute}{shape('', 'N')}")
+    return kernel_text("sdpa", symbols, widths, parameters + [f"scale : {compute}"], results, requires, lines)
+
+
+@functools.lru_cache(maxsize=4096)
+def backward_specification(rank, key_heads, value_heads, widths, mask, causal, compute, types):
+    """Returns the text of the gradients of query, key and value, which have the types `types` and one entry per query
+    head. The weights are computed again from lse, so no N×M array is stored (docs/Recipes.md, Backward pass)."""
+    shape, symbols, requires, lines, used, parameters = declarations(rank, key_heads, value_heads, mask, causal)
+    lines += ["P = exp(S -@(1,0) lse)", "delta = +/ (dO * O)",
+              f"dS = P * ((dO +.* transpose({used[1]})) -@(1,0) delta)", f"dQ = (dS +.* {used[0]}) * scale",
+              "dK = (transpose(dS) +.* Q) * scale", "dV = transpose(P) +.* dO"]
+    parameters += [f"O : T{shape('', 'N', 'E')}", f"dO : T{shape('', 'N', 'E')}", f"lse : {compute}{shape('', 'N')}",
+                   f"scale : {compute}"]
+    results = [f"{name} : {dtype}{shape('', *axes)}" for name, dtype, axes in
+               zip(("dQ", "dK", "dV"), types, (("N", "D"), ("M", "D"), ("M", "E")))]
+    return kernel_text("sdpa_backward", symbols, widths, parameters, results, requires, lines)
 
 
 def check(query, key, value, attn_mask, dropout_p, is_causal, enable_gqa):
@@ -93,50 +125,137 @@ def broadcast(query, key, value, attn_mask, enable_gqa):
     return query, key, value, attn_mask
 
 
+class Call:
+    """The arrays of a call with equal leading axes, and the facts that its kernels depend on."""
+
+    def __init__(self, query, key, value, attn_mask, is_causal, scale, enable_gqa):
+        arrays = broadcast(query, key, value, attn_mask, enable_gqa)
+        self.leading = arrays[0].shape[:-2]
+        self.is_flat = query.is_cuda and len(self.leading) > 2
+        self.query, self.key, self.value, self.mask = map(self.flat, arrays)
+        self.scale, is_wide = scale, attn_mask is not None and attn_mask.dtype == torch.float64
+        self.compute = torch.float64 if query.dtype == torch.float64 or is_wide else torch.float32
+        self.widths = (query.shape[-1], value.shape[-1])
+        rank = self.query.dim()
+        shared = [rank > 2 and t.shape[-3] != self.query.shape[-3] for t in (self.key, self.value)]
+        self.facts = (rank, *shared, self.widths, None if attn_mask is None else SCALARS[attn_mask.dtype], is_causal,
+                      SCALARS[self.compute])
+
+    def flat(self, tensor, own=2):
+        """Merges leading axes for a GPU, whose kernels take few of them. `own` counts the axes after the heads."""
+        return tensor if tensor is None or not self.is_flat else tensor.reshape(-1, *tensor.shape[-1 - own:])
+
+    def forward(self, lse):
+        shape = self.query.shape[:-1]
+        results = [((*shape, self.widths[1]), self.query.dtype)] + ([(shape, self.compute)] if lse else [])
+        out, *rest = _kernels.attend(specification(*self.facts, lse=lse), (self.query, self.key, self.value),
+                                     ([] if self.mask is None else [self.mask]) + [self.scale], results)
+        n = self.query.shape[-2]
+        return out.reshape(*self.leading, n, self.widths[1]), *(t.reshape(*self.leading, n) for t in rest)
+
+    def backward(self, gradient, out, lse, shapes):
+        """Returns the gradients of query, key and value, summed to the shapes of the inputs."""
+        full = self.query.shape[:-2]
+        sizes = [(*self.leading, *t.shape[-2:]) for t in (self.query, self.key, self.value)]
+        types = [self.query.dtype if size == tuple(shape) else self.compute for size, shape in zip(sizes, shapes)]
+        text = backward_specification(*self.facts, tuple(SCALARS[t] for t in types))
+        arrays = [*map(_kernels.copyable, (self.flat(out), self.flat(gradient))), self.flat(lse, 1), self.scale]
+        made = _kernels.attend(text, (self.query, self.key, self.value),
+                               ([] if self.mask is None else [self.mask]) + arrays,
+                               [((*full, *size[-2:]), t) for size, t in zip(sizes, types)], splits=False)
+        return [summed(t.reshape(size), shape).to(self.query.dtype) for t, size, shape in zip(made, sizes, shapes)]
+
+
+def summed(tensor, shape):
+    """Adds up a gradient over heads that share keys, and over axes along which the input was broadcast."""
+    if len(shape) > 2 and shape[-3] not in (1, tensor.shape[-3]):
+        tensor = tensor.unflatten(-3, (shape[-3], -1)).sum(-3)
+    return tensor.sum_to_size(shape)
+
+
 @torch.library.custom_op("moa::scaled_dot_product_attention", mutates_args=())
 def _operator(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_mask: torch.Tensor | None,
               is_causal: bool, scale: float, enable_gqa: bool) -> torch.Tensor:
-    query, key, value, attn_mask = broadcast(query, key, value, attn_mask, enable_gqa)
-    shape, rank = query.shape, query.dim()
-    if query.is_cuda and rank > 4:
-        flat = lambda t: None if t is None else t.reshape(-1, *t.shape[-3:])
-        query, key, value, attn_mask, rank = flat(query), flat(key), flat(value), flat(attn_mask), 4
-    compute = "f64" if query.dtype == torch.float64 or attn_mask is not None and attn_mask.dtype == torch.float64 \
-        else "f32"
-    shared = [rank > 2 and t.shape[-3] != query.shape[-3] for t in (key, value)]
-    mask = None if attn_mask is None else SCALARS[attn_mask.dtype]
-    text = specification(rank, *shared, query.shape[-1], value.shape[-1], mask, is_causal, compute)
-    settings = {"T": SCALARS[query.dtype]}
-    if query.is_cuda and query.shape[-2] == 1:
-        settings["N"] = "1"
-    kernel = _kernels.compiled(text, query.device, settings)
-    out = torch.empty(*query.shape[:-1], value.shape[-1], dtype=query.dtype, device=query.device)
-    arrays = [*map(_kernels.copyable, (query, key, value))] + ([] if attn_mask is None else [attn_mask])
-    _kernels.run(kernel, [*arrays, scale], [out])
-    return out.reshape(*shape[:-1], value.shape[-1])
+    return Call(query, key, value, attn_mask, is_causal, scale, enable_gqa).forward(lse=False)[0]
+
+
+@torch.library.custom_op("moa::scaled_dot_product_attention_lse", mutates_args=())
+def _operator_lse(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_mask: torch.Tensor | None,
+                  is_causal: bool, scale: float, enable_gqa: bool) -> tuple[torch.Tensor, torch.Tensor]:
+    return Call(query, key, value, attn_mask, is_causal, scale, enable_gqa).forward(lse=True)
+
+
+@torch.library.custom_op("moa::scaled_dot_product_attention_backward", mutates_args=())
+def _operator_backward(gradient: torch.Tensor, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
+                       attn_mask: torch.Tensor | None, out: torch.Tensor, lse: torch.Tensor, is_causal: bool,
+                       scale: float, enable_gqa: bool) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    call = Call(query, key, value, attn_mask, is_causal, scale, enable_gqa)
+    return tuple(call.backward(gradient, out, lse, [t.shape for t in (query, key, value)]))
 
 
 @_operator.register_fake
-def _(query, key, value, attn_mask, is_causal, scale, enable_gqa):
+def _fake(query, key, value, attn_mask, is_causal, scale, enable_gqa):
     query, key, value, attn_mask = broadcast(query, key, value, attn_mask, enable_gqa)
     return query.new_empty(*query.shape[:-1], value.shape[-1])
 
 
-def _no_gradient(ctx, gradient):
-    raise NotImplementedError("moa.torch.scaled_dot_product_attention has no gradient; call it under torch.no_grad()")
+@_operator_lse.register_fake
+def _fake_lse(query, key, value, attn_mask, is_causal, scale, enable_gqa):
+    out = _fake(query, key, value, attn_mask, is_causal, scale, enable_gqa)
+    is_wide = torch.float64 in (query.dtype, None if attn_mask is None else attn_mask.dtype)
+    return out, out.new_empty(out.shape[:-1], dtype=torch.float64 if is_wide else torch.float32)
 
 
-_operator.register_autograd(_no_gradient)
+@_operator_backward.register_fake
+def _fake_backward(gradient, query, key, value, attn_mask, out, lse, is_causal, scale, enable_gqa):
+    return tuple(t.new_empty(t.shape) for t in (query, key, value))
+
+
+def _save(ctx, inputs, output):
+    *tensors, ctx.is_causal, ctx.scale, ctx.enable_gqa = inputs
+    out, lse = output if isinstance(output, tuple) else (output, None)
+    if lse is not None:
+        ctx.mark_non_differentiable(lse)
+    ctx.save_for_backward(*tensors, out, lse)
+
+
+def _backward(ctx, gradient, *_):
+    refuse_mask_gradient(ctx.needs_input_grad[3])
+    query, key, value, attn_mask, out, lse = ctx.saved_tensors
+    options = (ctx.is_causal, ctx.scale, ctx.enable_gqa)
+    if lse is None:  # the operator without lse was called
+        out, lse = _operator_lse(query, key, value, attn_mask, *options)
+    return *_operator_backward(gradient, query, key, value, attn_mask, out, lse, *options), None, None, None, None
+
+
+def _no_second(ctx, *_):
+    raise NotImplementedError("moa.torch.scaled_dot_product_attention has no second derivative; use PyTorch's under "
+                              "torch.nn.attention.sdpa_kernel(SDPBackend.MATH)")
+
+
+_operator.register_autograd(_backward, setup_context=_save)
+_operator_lse.register_autograd(_backward, setup_context=_save)
+_operator_backward.register_autograd(_no_second)
+
+
+def refuse_mask_gradient(is_required):
+    if is_required:
+        raise NotImplementedError("attn_mask requires a gradient, but masks have none; give attn_mask.detach(), or use "
+                                  "PyTorch's scaled_dot_product_attention")
 
 
 def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None,
                                  enable_gqa=False):
     """Computes attention as torch.nn.functional.scaled_dot_product_attention does, on the device of the tensors.
 
-    A row that sees no key gives 0. The mask is not copied. There is no dropout and no gradient.
+    A row that sees no key gives 0. The mask is not copied. There is no dropout, and masks have no gradient.
     """
     check(query, key, value, attn_mask, dropout_p, is_causal, enable_gqa)
-    _kernels.refuse_gradients("scaled_dot_product_attention", query, key, value, attn_mask)
     if scale is None:
         scale = 1 / math.sqrt(query.shape[-1]) if query.shape[-1] else 1.0
-    return _operator(query, key, value, attn_mask, is_causal, float(scale), enable_gqa)
+    arguments = query, key, value, attn_mask, is_causal, float(scale), enable_gqa
+    if torch.is_grad_enabled():
+        refuse_mask_gradient(attn_mask is not None and attn_mask.requires_grad)
+        if query.requires_grad or key.requires_grad or value.requires_grad:
+            return _operator_lse(*arguments)[0]
+    return _operator(*arguments)

@@ -10,7 +10,7 @@ import sys
 
 import torch
 from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from ._graph import SCALARS, Graph, Node
 
@@ -30,7 +30,7 @@ def user_line():
     frame = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
-        if not name.startswith((OWN, TORCH)) and name != "<string>":
+        if not name.startswith((OWN, TORCH)) and not name.startswith("<"):
             line = linecache.getline(name, frame.f_lineno).strip()
             return f"{os.path.basename(name)}:{frame.f_lineno}" + (f": {line}" if line else "")
         frame = frame.f_back
@@ -97,6 +97,7 @@ class Tracer(TorchDispatchMode):
     def __init__(self, device):
         super().__init__()
         self.graph, self.device, self.constants, self.depth, self.outer = Graph(), device, {}, 0, None
+        self.records_gradients = torch.is_grad_enabled()
 
     # Values.
 
@@ -108,8 +109,8 @@ class Tracer(TorchDispatchMode):
         with torch.no_grad(), Subscripts(self), self:
             result = function(*(self.wrap(n) for n in nodes))
         if isinstance(result, (bool, int, float)):
-            result = torch.tensor(result)
-            self.constants[id(result)] = result
+            value, result = result, torch.tensor(result)
+            self.constants[id(result)] = result, value
         if not isinstance(result, torch.Tensor):
             raise UnsupportedError(f"{name_of(function)} returned {type(result).__name__}, not a tensor; "
                                    "return one value per index")
@@ -125,7 +126,7 @@ class Tracer(TorchDispatchMode):
             return value.node
         if isinstance(value, torch.Tensor):
             if id(value) in self.constants:
-                return self.graph.const(value.item(), value.dtype)
+                return self.graph.const(self.constants[id(value)][1], value.dtype)
             self.check_captured(value)
             return self.graph.read(value)
         if isinstance(value, complex):
@@ -135,9 +136,8 @@ class Tracer(TorchDispatchMode):
                 torch.get_default_dtype()
         return self.graph.const(value, dtype)
 
-    @staticmethod
-    def check_captured(tensor):
-        if tensor.requires_grad:
+    def check_captured(self, tensor):
+        if tensor.requires_grad and self.records_gradients:
             refuse("a captured tensor that requires a gradient", "kernels have no gradient", "capture t.detach()")
         if tensor.dtype not in SCALARS:
             refuse(f"a captured tensor of {tensor.dtype}", "the language has no such type", "convert it first")
@@ -225,13 +225,31 @@ class Tracer(TorchDispatchMode):
             result = func(*args, **kwargs)
             if name in self.CREATED and isinstance(result, torch.Tensor) and result.dim() == 0 \
                     and (name != "lift_fresh" or id(args[0]) not in self.graph.by_id):
-                self.constants[id(result)] = result
+                self.constants[id(result)] = result, self.created(name, args, result)
             elif name in ("_to_copy", "alias", "detach", "clone", "lift_fresh_copy") and id(args[0]) in self.constants:
-                self.constants[id(result)] = result
+                self.constants[id(result)] = result, self.created(name, args, result)
             elif name.endswith("_") and args and isinstance(args[0], torch.Tensor) and id(args[0]) in self.graph.by_id:
                 refuse(str(func), "a captured tensor changes", "do not assign to captured tensors")
             return result
         return self.operation(func, name, args, kwargs)
+
+    def created(self, name, args, result):
+        """Returns the number that a tensor made in the function holds. Under torch.compile the tensor has none."""
+        if type(result) is torch.Tensor:
+            return result.item()
+        source = args[0] if args else None
+        if isinstance(source, torch.Tensor) and id(source) in self.constants:
+            value = self.constants[id(source)][1]
+        elif name == "lift_fresh" and type(source) is torch.Tensor:
+            value = source
+        else:
+            value = {"scalar_tensor": args[:1], "full": args[1:2], "new_full": args[2:3], "zeros": [0], "new_zeros": [0],
+                     "ones": [1], "new_ones": [1]}.get(name)
+            if not value:
+                refuse(f"a tensor made by {name}", "its value is not known under torch.compile", "use a Python number")
+            value = value[0]
+        with _disable_current_modes():
+            return torch.as_tensor(value).to(result.dtype).item()
 
     def operation(self, func, name, args, kwargs):
         g = self.graph
@@ -450,7 +468,7 @@ class Tracer(TorchDispatchMode):
     def op_pow(self, dtype, a, b):
         g = self.graph
         exponent = b if isinstance(b, (int, float)) else \
-            self.constants[id(b)].item() if isinstance(b, torch.Tensor) and id(b) in self.constants else None
+            self.constants[id(b)][1] if isinstance(b, torch.Tensor) and id(b) in self.constants else None
         if exponent is not None and exponent == int(exponent) and 0 <= exponent <= 64 \
                 and (exponent <= 3 or not dtype.is_floating_point):
             x = self.number(a, dtype)
@@ -573,6 +591,9 @@ class Tracer(TorchDispatchMode):
         return self.graph.compare("!=", x, x)
 
     # Types and axes.
+
+    def op_index(self, dtype, a, indices):
+        return self.subscript(a, tuple(slice(None) if e is None else e for e in indices)).node
 
     def op__to_copy(self, dtype, a):
         return self.graph.convert(self.node(a), dtype)

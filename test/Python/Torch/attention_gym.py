@@ -102,7 +102,7 @@ def errors(kind, function, lengths, dtype):
 
 def program(kind, function, lengths):
     q, k, v = reference.inputs(B, H, *lengths, 64, dtype=torch.bfloat16)
-    traced = _flex.Traced(q, k, *((function, None) if kind == "score" else (None, function)), None)
+    traced = _flex.Traced(q, k, *((function, None) if kind == "score" else (None, function)))
     return moa.compile(_flex.specification(traced, q, k, v, ["lse"]), "cuda", T="bf16").source("cuda")
 
 

@@ -10,7 +10,7 @@ import torch
 
 import moa.torch
 import reference
-from moa.torch import UnsupportedError, flex_attention
+from moa.torch import UnsupportedError, _flex, flex_attention
 from torch.nn.attention import flex_attention as flex
 
 INFINITE = float("inf")
@@ -227,11 +227,90 @@ class Flex(unittest.TestCase):
         self.assertLess(reference.error(aux.max_scores, scores.amax(-1)), 1e-14)
         self.assertLess(reference.error(aux.lse, scores.logsumexp(-1)), 1e-14)
 
+    # torch.compile.
+
+    def same_compiled(self, model, *calls, **options):
+        """Compiles without a break of the graph, and compares with the function itself."""
+        torch._dynamo.reset()
+        compiled = torch.compile(model, fullgraph=True, backend="aot_eager", **options)
+        for arguments in calls:
+            torch.testing.assert_close(compiled(*arguments), model(*arguments), rtol=0, atol=0)
+
     def test_compiled(self):
-        slope = normal(2)
-        model = lambda q, k, v: flex_attention(q * 2, k, v, lambda s, b, h, i, j: s + slope[h] * j).flatten(1) + 1
+        slope, extra = normal(2), normal(11, dtype=torch.bfloat16)
+
+        def model(q, k, v, bias):
+            def score(s, b, h, i, j):
+                return s + slope[h] * j + bias[i, j] + extra[j] * torch.tensor(0.5) + bias[0, -1]
+            out, lse = flex_attention(q * 2, k, v, score, mask_mod=lambda b, h, i, j: bias[i, j] > -1, return_lse=True)
+            return out.flatten(1) + 1, lse
         q, k, v = reference.inputs(1, 2, 9, 11, 8)
-        torch.testing.assert_close(torch.compile(model, backend="aot_eager")(q, k, v), model(q, k, v))
+        # Captured tensors are inputs of the graph, so new values need no new graph.
+        self.same_compiled(model, (q, k, v, normal(9, 11)), (q, k, v, normal(9, 11)))
+        self.assertEqual(torch._dynamo.utils.counters["frames"]["ok"], 1)
+        slope.mul_(-1)
+        self.same_compiled(model, (q, k, v, normal(9, 11)))
+
+    def test_compiled_lengths(self):
+        model = lambda q, k, v, t: flex_attention(q, k, v, lambda s, b, h, i, j: s + t[i, j, 1] * t[j, -1].sum(),
+                                                  mask_mod=lambda b, h, i, j: i + 3 >= j, enable_gqa=True)
+        calls = [(*reference.inputs(2, 4, n, m, 8, g=2), normal(m, m, 3)) for n, m in ((9, 11), (5, 30), (23, 24))]
+        self.same_compiled(model, *calls, dynamic=True)
+        self.same_compiled(model, *calls)
+
+    def test_compiled_numbers(self):
+        model = lambda q, k, v, c, w: flex_attention(q, k, v, lambda s, b, h, i, j: s * c + (j - i) * c,
+                                                     mask_mod=lambda b, h, i, j: (i - j).abs() < w, scale=c / 4)
+        q, k, v = reference.inputs(1, 2, 9, 11, 8)
+        self.same_compiled(model, *((q, k, v, c, w) for c, w in ((0.5, 3), (0.75, 4), (1.25, 6))))
+
+    def test_compiled_block_masks(self):
+        q, k, v = reference.inputs(1, 2, 24, 24, 8)
+        causal = flex.create_block_mask(lambda b, h, i, j: j <= i, 1, 1, 24, 24, device="cpu", BLOCK_SIZE=8)
+        table = torch.tensor([[1, 0, 0], [1, 1, 0], [0, 1, 1]], dtype=torch.int32)[None, None]
+        tables = flex.BlockMask.from_kv_blocks(table.sum(-1).int(), table.argsort(-1, descending=True, stable=True).int(),
+                                               BLOCK_SIZE=8, seq_lengths=(24, 24))
+
+        def model(q, k, v, mask):
+            out, aux = flex_attention(q, k, v, block_mask=mask, return_aux=flex.AuxRequest(lse=True, max_scores=True))
+            return out, aux.lse, aux.max_scores
+        self.same_compiled(model, (q, k, v, causal))
+        self.same_compiled(model, (q, k, v, tables))
+
+    def test_compiled_modules(self):
+        class Model(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.slope = torch.nn.Parameter(normal(2))
+                self.register_buffer("offset", normal(11))
+
+            def forward(self, q, k, v):
+                return flex_attention(q, k, v, lambda s, b, h, i, j: s + self.slope[h] * self.offset[j])
+        model, arrays = Model(), reference.inputs(1, 2, 9, 11, 8)
+        with torch.no_grad():
+            self.same_compiled(model, arrays)
+        with self.assertRaisesRegex(Exception, "requires a gradient"):
+            torch.compile(model, fullgraph=True, backend="aot_eager")(*arrays)
+        self.refuses(UnsupportedError, "requires a gradient", lambda s, b, h, i, j: s + model.slope[h])
+
+    def test_compiled_refusal(self):
+        model = lambda q, k, v: flex_attention(q, k, v, lambda s, b, h, i, j: torch.atan(s))
+        with self.assertRaisesRegex(Exception, "aten.atan.default: the specification language has no operation"):
+            torch.compile(model, fullgraph=True, backend="aot_eager")(*reference.inputs(1, 2, 9, 11, 8))
+
+    def test_operator(self):
+        q, k, v = reference.inputs(1, 2, 9, 11, 8)
+        bias = normal(9, 11)
+        score = lambda s, b, h, i, j: s + bias[i, j]
+        traced = _flex.Traced(q, k, score, None)
+        text = _flex.specification(traced, q, k, v, ["lse", "top"])
+        arguments = (text, q, k, v, [bias], 0.3, 2, torch.float64)
+        torch.library.opcheck(torch.ops.moa.flex_attention.default, arguments)
+        out, lse, _ = torch.ops.moa.flex_attention(*arguments)
+        expected = flex_attention(q, k, v, score, scale=0.3, return_lse=True)
+        torch.testing.assert_close((out, lse), expected, rtol=0, atol=0)
+        with self.assertRaisesRegex(NotImplementedError, "no gradient"):
+            torch.ops.moa.flex_attention(text, q.clone().requires_grad_(), *arguments[2:])[0].sum().backward()
 
     def test_numpy(self):
         q, k, v = reference.inputs(2, 2, 7, 9, 8)

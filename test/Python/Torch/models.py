@@ -39,6 +39,24 @@ class Models(unittest.TestCase):
     def test_llama(self):
         self.compare(transformers.LlamaConfig(**SIZES))
 
+    def test_gradients(self):
+        torch.manual_seed(0)
+        model = transformers.AutoModelForCausalLM.from_config(transformers.LlamaConfig(**SIZES))
+        for parameter in model.parameters():
+            torch.nn.init.normal_(parameter, std=0.3)
+        tokens = torch.randint(1, 97, (3, 21))
+        padding = torch.ones(3, 21, dtype=torch.long)
+        padding[0, 15:] = 0
+        for mask in (None, padding):
+            found = []
+            for name in ("eager", "moa"):
+                model.set_attn_implementation(name)
+                model.zero_grad()
+                labels = tokens if mask is None else tokens.masked_fill(mask == 0, -100)
+                model(tokens, attention_mask=mask, labels=labels).loss.backward()
+                found.append(torch.cat([parameter.grad.flatten() for parameter in model.parameters()]))
+            self.assertLess((found[1] - found[0]).norm() / found[0].norm(), 1e-5)
+
     def test_gemma2(self):  # softcaps and windows
         self.compare(transformers.Gemma2Config(**SIZES, sliding_window=7, attn_logit_softcapping=5.0,
                                                query_pre_attn_scalar=8, layer_types=["sliding_attention", "full_attention"]))
