@@ -64,6 +64,8 @@ class GPT(nn.Module):
         self.letters, self.positions = nn.Embedding(letters, width), nn.Embedding(positions, width)
         self.blocks = nn.ModuleList(Block(width, heads) for _ in range(layers))
         self.end = nn.LayerNorm(width)
+        for embedding in (self.letters, self.positions):
+            nn.init.normal_(embedding.weight, std=0.05)
 
     def forward(self, tokens, attends, caches=None, past=0):
         """Returns the logits [batch, length, letters]."""
@@ -115,15 +117,17 @@ def adaptive(block, **settings):
     return attend
 
 
-def train(model, tokens, steps, length):
-    """Teaches the model to continue parts of the text."""
-    optimiser = torch.optim.AdamW(model.parameters(), lr=1e-2, betas=(0.9, 0.98))
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, 1e-2, total_steps=steps)
+def train(model, tokens, steps, window=64):
+    """Teaches the model to continue parts of the text, at all positions."""
+    optimiser = torch.optim.AdamW(model.parameters())
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, 5e-3, total_steps=steps)
+    window = min(window, len(model.positions.weight))
     for _ in range(steps):
-        starts = torch.randint(0, len(tokens) - length, (8, 1), device=tokens.device)
-        window = tokens[starts + torch.arange(length + 1, device=tokens.device)]
-        logits = model(window[:, :-1], [pytorch] * len(model.blocks))
-        loss = F.cross_entropy(logits.flatten(0, 1), window[:, 1:].flatten())
+        starts = torch.randint(0, len(tokens) - window, (16, 1), device=tokens.device)
+        part = tokens[starts + torch.arange(window + 1, device=tokens.device)]
+        past = int(torch.randint(0, len(model.positions.weight) - window + 1, ()))
+        logits = model(part[:, :-1], [pytorch] * len(model.blocks), past=past)
+        loss = F.cross_entropy(logits.flatten(0, 1), part[:, 1:].flatten())
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
@@ -188,7 +192,7 @@ def main(arguments=None, more=()):
     parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32", help="the type when generating")
     for name, default, text in (("tokens", 120, "tokens to generate"), ("prompt", 300, "letters given"),
                                 ("layers", 2, None), ("width", 64, None), ("heads", 4, None),
-                                ("steps", 150, "steps of training")):
+                                ("steps", 250, "steps of training")):
         parser.add_argument(f"--{name}", type=int, default=default, help=text)
     parser.add_argument("--tolerance", type=float, default=1e-2, help="of AdaptiveAttention")
     given = parser.parse_args(arguments)
@@ -201,7 +205,7 @@ def main(arguments=None, more=()):
     tokens = torch.tensor([letters.index(letter) for letter in TEXT], device=given.device)
     model = GPT(len(letters), length, given.width, given.heads, given.layers).to(given.device)
     begin = time.perf_counter()
-    loss = train(model, tokens, given.steps, length) if given.steps else math.nan
+    loss = train(model, tokens, given.steps) if given.steps else math.nan
     dtype = getattr(torch, given.dtype)
     model = model.to(dtype).eval()
     print(f"trained {given.steps} steps in {time.perf_counter() - begin:.1f} s, loss {loss:.2f}")
