@@ -143,8 +143,8 @@ class AdaptiveAttention(torch.nn.MultiheadAttention):
         attn_mask: bool or float, [N, M] or [B·num_heads, N, M]; True hides a pair.
         need_weights: compute the weights too, with PyTorch and without variants; [B, N, M], averaged over the heads, or
             [B, num_heads, N, M] without average_attn_weights.
-        is_causal: query i sees the keys up to i. A mask given as well must be causal; it is read in the cases in which
-            PyTorch reads it, with need_weights or a key_padding_mask.
+        is_causal: query i sees the keys up to i. A mask given as well must be causal; it is read with need_weights, a
+            key_padding_mask or appended keys.
 
         A query that sees no key has weights of 0, and its output is the bias of the output projection.
         Raises ValueError for shapes and types, and NotImplementedError for dropout in training and for gradients.
@@ -157,7 +157,12 @@ class AdaptiveAttention(torch.nn.MultiheadAttention):
         _kernels.refuse_gradients("AdaptiveAttention", query, key, value, key_padding_mask, attn_mask,
                                   *self.parameters())
         batched = self._check(query, key, value)
-        if is_causal and attn_mask is not None:
+        if is_causal and (self.bias_k is not None or self.add_zero_attn):  # every query sees the appended keys
+            if attn_mask is None:
+                rows, keys = (t.shape[-2 if not batched or self.batch_first else 0] for t in (query, key))
+                attn_mask = torch.ones(rows, keys, dtype=torch.bool, device=query.device).triu(1)
+            is_causal = False
+        elif is_causal and attn_mask is not None:
             if key_padding_mask is None and not need_weights:
                 attn_mask = None
             else:

@@ -27,7 +27,7 @@ def pair(*arguments, dtype=F64, seed=0, **options):
 
 
 def heads(module, query, key, value):
-    """Returns attention of each head in float64, computed by NumPy's formula: [batch, heads, length, width]."""
+    """Returns the attention of each head in float64, written out: [batch, heads, length, width]."""
     q, k, v = (t.double() for t in module.project(query, key, value))
     return torch.softmax(q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1]), -1) @ v
 
@@ -76,7 +76,7 @@ class Module(unittest.TestCase):
                         {"add_bias_kv": True, "add_zero_attn": True, "bias": False}, {"kdim": 10},
                         {"kdim": 9, "vdim": 15, "add_bias_kv": True}, {"dropout": 0.5}):
             for batch_first in (False, True):
-                modules = pair(12, 3, batch_first=batch_first, **options)
+                modules = pair(12, 4, batch_first=batch_first, **options)
                 inputs = self.inputs(kdim=options.get("kdim"), vdim=options.get("vdim"), batch_first=batch_first)
                 with self.subTest(options, batch_first=batch_first):
                     self.compare(modules, *inputs)
@@ -102,7 +102,7 @@ class Module(unittest.TestCase):
 
     def test_self_attention(self):  # one projection for query, key and value, whose parts are views
         for batch_first in (False, True):
-            modules = pair(12, 3, batch_first=batch_first)
+            modules = pair(12, 4, batch_first=batch_first)
             x, y = torch.randn(2, 4, 6, 12, dtype=F64)
             self.compare(modules, x, x, x)
             self.compare(modules, x, y, y)
@@ -161,6 +161,15 @@ class Module(unittest.TestCase):
             found = modules[1](x, x, x, is_causal=True, need_weights=need_weights)
             for f, e in zip(found, expected):
                 self.assertTrue(f is e is None or error(f, e) < 1e-12)
+        # Every query sees appended keys.
+        for options in ({"add_zero_attn": True}, {"add_bias_kv": True}):
+            more = pair(12, 4, **options)
+            y = x.transpose(0, 1)
+            expected = more[0](y, y, y, attn_mask=mask)
+            for given in (mask, None):
+                for need_weights in (False, True):
+                    found = more[1](y, y, y, attn_mask=given, is_causal=True, need_weights=need_weights)
+                    self.assertLess(error(found[0], expected[0]), 1e-12)
         # The hint replaces a mask exactly where PyTorch replaces it.
         wrong = torch.randn(6, 6, dtype=F64)
         for need_weights in (False, True):
@@ -381,7 +390,7 @@ class Adaptive(unittest.TestCase):
 
     def test_attend(self):
         """Queries one by one over growing keys give the rows of causal attention."""
-        module = AdaptiveAttention(12, 3, batch_first=True, dtype=F64).eval()
+        module = AdaptiveAttention(12, 4, batch_first=True, dtype=F64).eval()
         x = torch.randn(2, 6, 12, dtype=F64)
         q, k, v = module.project(x, x, x)
         whole, _ = module.attend(q, k, v, is_causal=True)
@@ -389,12 +398,12 @@ class Adaptive(unittest.TestCase):
             row, metrics = module.attend(q[:, :, n:n + 1], k[:, :, :n + 1], v[:, :, :n + 1])
             self.assertLess(error(row, whole[:, :, n:n + 1]), 1e-13)
             self.assertEqual(metrics.sizes["M"], n + 1)
-        with self.assertRaisesRegex(ValueError, r"query has the shape \[2, 6, 12\], but must have \[batch, 3"):
+        with self.assertRaisesRegex(ValueError, r"query has the shape \[2, 6, 12\], but must have \[batch, 4"):
             module.attend(x, k, v)
 
     def test_compile(self):
         """Under torch.compile attention runs outside of the graph."""
-        module = AdaptiveAttention(12, 3, batch_first=True, dtype=F64).eval()
+        module = AdaptiveAttention(12, 4, batch_first=True, dtype=F64).eval()
         x = torch.randn(2, 6, 12, dtype=F64)
         found = torch.compile(lambda x: module(x * 2, x, x, need_weights=False)[0] + 1, backend="aot_eager")(x)
         self.assertLess(error(found, module(x * 2, x, x)[0] + 1), 1e-13)
