@@ -1,6 +1,7 @@
 """Compiles specifications and runs kernels on tensors. The only place that knows how kernels are built."""
 import contextlib
 import functools
+import warnings
 
 import torch
 
@@ -21,17 +22,45 @@ def _compiled(text, target, settings):
     return compile_kernel(text, target=target, **dict(settings))
 
 
-def compiled(text, device, settings):
-    """Returns the kernel of a specification for a device. Each text is compiled once per process."""
+def require_device(device):
     if device.type not in ("cpu", "cuda"):
         raise ValueError(f"tensors are on {device}, but kernels run on cpu and cuda")
+
+
+def compiled(text, device, settings):
+    """Returns the kernel of a specification for a device. Each text is compiled once per process."""
+    require_device(device)
     return _compiled(text, device.type, tuple(sorted(settings.items())))
+
+
+@functools.lru_cache(maxsize=1024)
+def _adaptive(text, target, settings, result, tolerance, options):
+    options = moa.Options(optimization=optimization, within={result: tolerance}, decisions=True, warn_if_unused=True,
+                          **dict(options))
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        kernel = moa.compile(text, target, options=options, **dict(settings))
+    said = [w.message.diagnostic.message for w in found if isinstance(w.message, moa.CompileWarning)]
+    return kernel, tuple(text for text in said if "no plans to decide between" not in text)
+
+
+def adaptive(text, device, settings, result, tolerance, **options):
+    """Returns the kernel of a specification with variants within the tolerance of `result`, and a tuple of reasons
+    why it lacks variants. It returns the decisions too, if it has variants."""
+    require_device(device)
+    return _adaptive(text, device.type, tuple(sorted(settings.items())), result, tolerance,
+                     tuple(sorted(options.items())))
+
+
+def context(device):
+    """Returns a context in which kernels allocate and launch on the device."""
+    return torch.cuda.device(device) if device.type == "cuda" else contextlib.nullcontext()
 
 
 def run(kernel, inputs, outputs):
     """Calls a kernel with output tensors, on the device of the first one."""
     device = outputs[0].device
-    with torch.cuda.device(device) if device.type == "cuda" else contextlib.nullcontext():
+    with context(device):
         kernel(*inputs, out=outputs[0] if len(outputs) == 1 else tuple(outputs))
 
 
