@@ -2,6 +2,7 @@
 import math
 
 import torch
+from torch.nn.attention.bias import CausalBias, CausalVariant
 
 from . import _kernels
 from ._graph import SCALARS
@@ -9,9 +10,9 @@ from ._graph import SCALARS
 FLOATS = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 
 
-def specification(rank, key_heads, value_heads, width, value_width, mask, causal, compute):
+def specification(rank, key_heads, value_heads, width, value_width, mask, causal, lower_right, compute):
     """Returns the text of attention on arrays of `rank` axes. `mask` is None, "bool" or a float type. `key_heads` and
-    `value_heads` say whether several query heads share one."""
+    `value_heads` say whether several query heads share one. With `lower_right` the last query sees the last key."""
     leading = [f"B{k}" for k in range(rank - 3)] + (["H"] if rank > 2 else [])
     variables = [f"b{k}" for k in range(rank - 3)] + (["h"] if rank > 2 else [])
     shape = lambda heads, *rest: f"[{', '.join((leading[:-1] + [heads] if heads else leading) + list(rest))}]"
@@ -31,7 +32,7 @@ def specification(rank, key_heads, value_heads, width, value_width, mask, causal
     elif mask:
         lines.append("S = addmask(S, W)")
     if causal:
-        lines.append(f"S = mask([{'_, ' * len(leading)}i, j] j <= i, S)")
+        lines.append(f"S = mask([{'_, ' * len(leading)}i, j] j <= i{' + (M - N)' if lower_right else ''}, S)")
     lines.append(f"O = softmax(S) +.* {used[1]}")
     parameters = [f"Q : T{shape('', 'N', 'D')}", f"K : T{shape('G' if key_heads else '', 'M', 'D')}",
                   f"V : T{shape('F' if value_heads else '', 'M', 'E')}"]
@@ -79,6 +80,16 @@ def check(query, key, value, attn_mask, dropout_p, is_causal, enable_gqa):
                                  f"of {name}")
 
 
+def corner(bias, query, key, is_causal):
+    """Returns whether a CausalBias of PyTorch has the lower-right corner."""
+    if is_causal:
+        raise ValueError("attn_mask is a CausalBias, so is_causal must be False")
+    if (bias.seq_len_q, bias.seq_len_kv) != (query.shape[-2], key.shape[-2]):
+        raise ValueError(f"attn_mask is a CausalBias of {bias.seq_len_q} queries and {bias.seq_len_kv} keys, but there "
+                         f"are {query.shape[-2]} and {key.shape[-2]}; make one of these lengths")
+    return bias.variant == CausalVariant.LOWER_RIGHT
+
+
 def broadcast(query, key, value, attn_mask, enable_gqa):
     """Gives the arrays equal leading axes, by strides of 0. Heads stay shared with enable_gqa."""
     own = 3 if enable_gqa else 2
@@ -95,7 +106,7 @@ def broadcast(query, key, value, attn_mask, enable_gqa):
 
 @torch.library.custom_op("moa::scaled_dot_product_attention", mutates_args=())
 def _operator(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_mask: torch.Tensor | None,
-              is_causal: bool, scale: float, enable_gqa: bool) -> torch.Tensor:
+              is_causal: bool, lower_right: bool, scale: float, enable_gqa: bool) -> torch.Tensor:
     query, key, value, attn_mask = broadcast(query, key, value, attn_mask, enable_gqa)
     shape, rank = query.shape, query.dim()
     if query.is_cuda and rank > 4:
@@ -105,7 +116,8 @@ def _operator(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_
         else "f32"
     shared = [rank > 2 and t.shape[-3] != query.shape[-3] for t in (key, value)]
     mask = None if attn_mask is None else SCALARS[attn_mask.dtype]
-    text = specification(rank, *shared, query.shape[-1], value.shape[-1], mask, is_causal, compute)
+    text = specification(rank, *shared, query.shape[-1], value.shape[-1], mask, is_causal, lower_right,
+                         compute)
     settings = {"T": SCALARS[query.dtype]}
     if query.is_cuda and query.shape[-2] == 1:
         settings["N"] = "1"
@@ -117,7 +129,7 @@ def _operator(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_
 
 
 @_operator.register_fake
-def _(query, key, value, attn_mask, is_causal, scale, enable_gqa):
+def _(query, key, value, attn_mask, is_causal, lower_right, scale, enable_gqa):
     query, key, value, attn_mask = broadcast(query, key, value, attn_mask, enable_gqa)
     return query.new_empty(*query.shape[:-1], value.shape[-1])
 
@@ -133,10 +145,15 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
                                  enable_gqa=False):
     """Computes attention as torch.nn.functional.scaled_dot_product_attention does, on the device of the tensors.
 
-    A row that sees no key gives 0. The mask is not copied. There is no dropout and no gradient.
+    A row that sees no key gives 0. The mask is not copied, and may be a CausalBias. There is no dropout and no
+    gradient.
     """
+    lower_right = False
+    if isinstance(attn_mask, CausalBias):
+        lower_right = corner(attn_mask, query, key, is_causal)
+        attn_mask, is_causal = None, True
     check(query, key, value, attn_mask, dropout_p, is_causal, enable_gqa)
     _kernels.refuse_gradients("scaled_dot_product_attention", query, key, value, attn_mask)
     if scale is None:
         scale = 1 / math.sqrt(query.shape[-1]) if query.shape[-1] else 1.0
-    return _operator(query, key, value, attn_mask, is_causal, float(scale), enable_gqa)
+    return _operator(query, key, value, attn_mask, is_causal, lower_right, float(scale), enable_gqa)
