@@ -23,6 +23,7 @@ COLUMNS = {
     "mask(p, S)": "moa", "addmask(S, a)": "moa", "select(p, S, -inf)": "moa",
 }
 NOT_OFFERED = "–"
+UNSEEN = "?"  # in columns of a GPU: not observed yet
 WORDS = {NOT_OFFERED, "right", "error", "0", "NaN", "mean of V", "unmasked", "both", "mask only", "causal only",
          "top-left", "bottom-right", "as written", "some rows NaN", "every row NaN", "empty", "e", "2",
          "B, H, N", "B, N, H", "B, H, N, 1", "B, H, N padded", "−∞", "+∞", "−2.4e38"}
@@ -55,10 +56,11 @@ class Implementation:
         raise NotOffered
 
     def lse_of_empty_row(self):
+        """Returns the log-sum-exp of rows that see no key."""
         q, k, v = inputs(2, 3, 40, 96)
         mask = np.ones((1, 1, 40, 96), bool)
         mask[..., EMPTY, :] = False
-        return self(q, k, v, mask=mask, lse=True).lse.reshape(-1), mask
+        return by_heads(self(q, k, v, mask=mask, lse=True).lse)[:, :, EMPTY]
 
     def half(self):
         """Returns the same implementation in bfloat16."""
@@ -245,30 +247,27 @@ def lse_shape(run):
             (2, 3, 64): "B, H, N padded"}.get(lse_of(run)[0].shape, "another")
 
 
+def by_heads(lse):
+    """Returns lse of 2 batch entries, 3 heads and 40 queries as [B, H, N], without padding."""
+    if lse.shape == (2, 40, 3):
+        lse = lse.transpose(0, 2, 1)
+    return lse.reshape(2, 3, -1)[:, :, :40]
+
+
 def lse_base(run):
     found, expected = lse_of(run)
-    if found.shape == (2, 40, 3):
-        found = found.transpose(0, 2, 1)
-    found = found.reshape(2, 3, -1)[:, :, :40]
-    return judge(found, {"e": expected, "2": expected / np.log(2)}, max(run.bound, 5e-3))
+    return judge(by_heads(found), {"e": expected, "2": expected / np.log(2)}, max(run.bound, 5e-3))
 
 
 def lse_empty(run):
-    value = run.lse_of_empty_row()
-    if isinstance(value, tuple):
-        value = value[0]
-        rest = reference(*inputs(2, 3, 40, 96))[1]
-        low = value[(value < rest.min() - 10) | ~np.isfinite(value) | (value == 0)]
-        value = low if len(low) else value
-    value = np.unique(value[:, None] if value.ndim == 1 else value.reshape(-1, 1))
-    if len(value) != 1:
-        return f"{len(value)} values"
-    value = float(value[0])
-    if np.isnan(value):
+    values = run.lse_of_empty_row().reshape(-1)
+    if np.isnan(values).all():
         return "NaN"
-    if np.isinf(value):
-        return "+∞" if value > 0 else "−∞"
-    return "0" if value == 0 else f"{value:.1e}".replace("e+", "e").replace("-", "−")
+    if (values != values[0]).any():
+        return f"from {values.min()} to {values.max()}"
+    if np.isinf(values[0]):
+        return "+∞" if values[0] > 0 else "−∞"
+    return "0" if values[0] == 0 else f"{values[0]:.1e}".replace("e+", "e").replace("-", "−")
 
 
 # Shapes
@@ -388,10 +387,12 @@ def versions(text=None):
 
 
 def check_page(text=None):
-    """Returns the faults of the page itself: unknown rows, columns and words, and cells that stand twice."""
+    """Returns the faults of the page itself: unknown rows, columns and words, cells that stand twice, and versions that
+    differ between the tables."""
     faults, seen = [], set()
     for number, row, column, word in tables(text):
-        for kind, name, known in (("row", row, ROWS), ("column", column, COLUMNS), ("word", word, WORDS)):
+        words = WORDS | {UNSEEN} if COLUMNS.get(column) == "cuda" else WORDS
+        for kind, name, known in (("row", row, ROWS), ("column", column, COLUMNS), ("word", word, words)):
             if name not in known:
                 faults.append(f"{PAGE.name}:{number}: there is no probe for the {kind} '{name}'")
         if (row, column) in seen:
@@ -399,7 +400,16 @@ def check_page(text=None):
         seen.add((row, column))
     faults += [f"no table has the row '{row}'" for row in ROWS if row not in {r for r, _ in seen}]
     faults += [f"no table has the column '{column}'" for column in COLUMNS if column not in {c for _, c in seen}]
+    stated = versions(text)
+    for library, version in re.findall(r"(\w+) ([0-9]+\.[0-9.]+[0-9])", " ".join(heads_of_tables(text))):
+        if library in stated and version != stated[library]:
+            faults.append(f"a table is for {library} {version}, but the page for {stated[library]}")
     return faults
+
+
+def heads_of_tables(text=None):
+    text = PAGE.read_text(encoding="utf-8") if text is None else text
+    return re.findall(r"^\*\*(.*)\*\*$", text, re.M)
 
 
 def observe(run, row):
@@ -415,21 +425,44 @@ def observe(run, row):
         return "error", f"{type(error).__name__}: {error}"
 
 
-def compare(implementations, verbose=False, only=None, text=None):
-    """Runs every cell of the columns `implementations`; returns (number of cells, messages on wrong cells)."""
-    count, wrong = 0, []
-    for number, row, column, expected in tables(text):
-        if column not in implementations or row not in ROWS or only and only not in f"{row} / {column}":
+def compare(implementations, options=()):
+    """Runs every cell of the columns `implementations`; returns (number of cells, messages on wrong cells).
+
+    Options: `--verbose` prints every cell, `--only=TEXT` takes the cells whose row or column has the text, and
+    `--write` writes the observed words into the page.
+    """
+    only = next((option[7:] for option in options if option.startswith("--only=")), "")
+    count, wrong, changed = 0, [], {}
+    for number, row, column, expected in tables():
+        if column not in implementations or row not in ROWS or only not in f"{row} / {column}":
             continue
         found, message = observe(implementations[column], row)
         count += 1
-        if verbose:
-            print(f"{column:24} {row:34} observed {found:14} expected {expected}"
-                  + (f"   ({message.splitlines()[0][:150] if message else ''})" if message else ""), flush=True)
+        if "--verbose" in options:
+            reason = f"   ({' '.join(message.split())[:150]})" if message else ""
+            print(f"{'ok   ' if found == expected else 'WRONG'} {column:24} {row:34} observed: {found:14} "
+                  f"expected: {expected}{reason}", flush=True)
         if found != expected:
             wrong.append(f"{PAGE.name}:{number}: {row}, {column}: the page says '{expected}', observed '{found}' "
                          f"{message[:400]}")
+            changed[number, column] = found
+    if "--write" in options:
+        write(changed)
     return count, wrong
+
+
+def write(changed):
+    """Writes words into the cells (line, column) of the page."""
+    lines, header = PAGE.read_text(encoding="utf-8").split("\n"), []
+    for number, line in enumerate(lines, 1):
+        if plain(line.strip("|").split("|")[0]) == "case":
+            header = [plain(cell) for cell in line.strip().strip("|").split("|")]
+        places = {header.index(column): word for (at, column), word in changed.items() if at == number}
+        if places:
+            cells = line.strip().strip("|").split("|")
+            lines[number - 1] = "|" + "|".join(f" {places[k]} " if k in places else cell
+                                               for k, cell in enumerate(cells)) + "|"
+    PAGE.write_text("\n".join(lines), encoding="utf-8")
 
 
 def same_version(library, installed):
