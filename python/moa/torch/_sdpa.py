@@ -78,6 +78,13 @@ def check(query, key, value, attn_mask, dropout_p, is_causal, enable_gqa):
             if t.shape[-3] == 0 or query.shape[-3] % t.shape[-3]:
                 raise ValueError(f"the {query.shape[-3]} heads of query are no multiple of the {t.shape[-3]} heads "
                                  f"of {name}")
+    own = 3 if enable_gqa else 2
+    try:
+        torch.broadcast_shapes(*(t.shape[:-own] for t in (query, key, value)))
+    except RuntimeError:
+        leading = [list(t.shape[:-own]) for t in (query, key, value)]
+        raise ValueError(f"the leading axes {leading[0]}, {leading[1]} and {leading[2]} of query, key and value do not "
+                         "broadcast; if query heads share key heads, give enable_gqa=True") from None
 
 
 def corner(bias, query, key, is_causal):

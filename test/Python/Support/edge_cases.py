@@ -33,6 +33,10 @@ class NotOffered(Exception):
     """The implementation has no argument for this."""
 
 
+class Unclear(Exception):
+    """Two words stand for results that are too close to be told apart."""
+
+
 @dataclasses.dataclass
 class Result:
     out: np.ndarray
@@ -118,7 +122,8 @@ def judge(found, candidates, bound):
     arrays = list(candidates.items())
     for k, (word, array) in enumerate(arrays):
         for other, rival in arrays[k + 1:]:
-            assert max(distance(array, rival), distance(rival, array)) > 8 * bound, f"{word} and {other} are too close"
+            if max(distance(array, rival), distance(rival, array)) <= 8 * bound:
+                raise Unclear(f"{word} and {other} are too close")
     if np.isnan(found).all():
         return "NaN"
     return next((word for word, array in arrays if distance(found, array) < bound),
@@ -419,7 +424,7 @@ def observe(run, row):
             return ROWS[row](run), ""
     except NotOffered:
         return NOT_OFFERED, ""
-    except AssertionError:
+    except Unclear:
         raise
     except Exception as error:  # libraries refuse with classes of their own
         return "error", f"{type(error).__name__}: {error}"

@@ -175,7 +175,8 @@ class SDPA(unittest.TestCase):
                 (ValueError, "has width 8 and key 4", (q, k[..., :4], v), {}),
                 (ValueError, "length 7 and value 6", (q, k, v[:, :, :6]), {}),
                 (NotImplementedError, "no gradient", (q.clone().requires_grad_(), k, v), {}),
-                (RuntimeError, "", (q, k[:, :3], v[:, :3]), {})):
+                (ValueError, "do not broadcast; if query heads share key heads, give enable_gqa=True",
+                 (q, k[:, :3], v[:, :3]), {})):
             with self.subTest(pattern=pattern), self.assertRaisesRegex(error, pattern):
                 attention(*arguments, **options)
         with torch.no_grad():
