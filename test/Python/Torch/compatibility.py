@@ -9,8 +9,8 @@ On a GPU of sm_90a, by hand, with Python, torch, NumPy and the package `moa`:
 This prints every cell of the columns of a GPU and fails if one differs. `--verbose` does so for a CPU.
 `--only=TEXT` takes the cells whose row or column has the text, and `--write` writes observed words into the page.
 """
+import argparse
 import contextlib
-import os
 import pathlib
 import sys
 import unittest
@@ -29,8 +29,10 @@ import moa  # noqa: E402
 import moa.torch  # noqa: E402
 from moa.torch import _kernels  # noqa: E402
 
-OPTIONS = " ".join(sys.argv[1:]).replace("--device ", "--device=").split()
-DEVICE = "cuda" if "--device=cuda" in OPTIONS else "cpu"
+parser = argparse.ArgumentParser()
+parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+arguments, OPTIONS = parser.parse_known_args()
+DEVICE = arguments.device
 aten = torch.ops.aten
 
 
