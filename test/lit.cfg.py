@@ -115,5 +115,8 @@ if has_package() and has_modules("numpy", "torch"):
     for feature, module in {"attn-gym": "attn_gym", "transformers": "transformers"}.items():
         if has_modules(module):
             config.available_features.add(feature)
+for feature, modules in {"jax": ["jax"], "onnxruntime": ["onnxruntime", "onnx"]}.items():
+    if has_modules("numpy", *modules):
+        config.available_features.add(feature)
 if has_package():
     config.available_features.add("moa-python")

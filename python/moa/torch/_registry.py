@@ -10,7 +10,7 @@ import torch
 
 from . import _kernels
 from ._graph import SCALARS
-from ._sdpa import specification
+from ._sdpa import condition, specification
 
 OPERATOR = "aten::_scaled_dot_product_flash_attention"
 LARGEST_WIDTH = 256
@@ -50,7 +50,8 @@ def attention(query, key, value, is_causal, scale):
     """Returns the nine results of the operator, with the strides and types of PyTorch's kernel."""
     n, width = query.shape[2:]
     shared = query.shape[1] != key.shape[1]
-    text = specification(4, shared, shared, (width, width), None, is_causal, SCALARS[torch.float32], lse=True)
+    text = specification(4, shared, shared, (width, width), None, condition(is_causal, False), SCALARS[torch.float32],
+                         lse=True)
     out = torch.empty_like(query.transpose(1, 2)).transpose(1, 2)
     lse = torch.empty(query.shape[:3], dtype=torch.float32, device=query.device)
     scale = 1 / math.sqrt(width) if scale is None else scale

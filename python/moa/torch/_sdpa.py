@@ -3,6 +3,7 @@ import functools
 import math
 
 import torch
+from torch.nn.attention.bias import CausalBias, CausalVariant
 
 from . import _kernels
 from ._graph import SCALARS
@@ -14,7 +15,7 @@ def declarations(rank, key_heads, value_heads, mask, causal):
     """Returns what the forward and the backward pass share, on arrays of `rank` axes: the function that writes the
     shape of an array with other heads and trailing axes, symbols, constraints, definitions up to the scores, the names
     of keys and values per query head, and parameters. `mask` is None, "bool" or a float type. `key_heads` and
-    `value_heads` say whether several query heads share one."""
+    `value_heads` say whether several query heads share one. `causal` is None, or the condition of query i and key j."""
     leading = [f"B{k}" for k in range(rank - 3)] + (["H"] if rank > 2 else [])
     variables = [f"b{k}" for k in range(rank - 3)] + (["h"] if rank > 2 else [])
     shape = lambda heads, *rest: f"[{', '.join((leading[:-1] + [heads] if heads else leading) + list(rest))}]"
@@ -34,12 +35,17 @@ def declarations(rank, key_heads, value_heads, mask, causal):
     elif mask:
         lines.append("S = addmask(S, W)")
     if causal:
-        lines.append(f"S = mask([{'_, ' * len(leading)}i, j] j <= i, S)")
+        lines.append(f"S = mask([{'_, ' * len(leading)}i, j] {causal}, S)")
     parameters = [f"Q : T{shape('', 'N', 'D')}", f"K : T{shape('G' if key_heads else '', 'M', 'D')}",
                   f"V : T{shape('F' if value_heads else '', 'M', 'E')}"]
     if mask:
         parameters.append(f"W : {mask}{shape('', 'N', 'M')}")
     return shape, symbols + ["N", "M"], requires, lines, used, parameters
+
+
+def condition(is_causal, lower_right):
+    """Returns the causal condition: the first query sees the first key, or the last one the last."""
+    return ("j <= i + (M - N)" if lower_right else "j <= i") if is_causal else None
 
 
 def kernel_text(name, symbols, widths, parameters, results, requires, lines):
@@ -109,6 +115,23 @@ def check(query, key, value, attn_mask, dropout_p, is_causal, enable_gqa):
             if t.shape[-3] == 0 or query.shape[-3] % t.shape[-3]:
                 raise ValueError(f"the {query.shape[-3]} heads of query are no multiple of the {t.shape[-3]} heads "
                                  f"of {name}")
+    own = 3 if enable_gqa else 2
+    try:
+        torch.broadcast_shapes(*(t.shape[:-own] for t in (query, key, value)))
+    except RuntimeError:
+        leading = [list(t.shape[:-own]) for t in (query, key, value)]
+        raise ValueError(f"the leading axes {leading[0]}, {leading[1]} and {leading[2]} of query, key and value do not "
+                         "broadcast; if query heads share key heads, give enable_gqa=True") from None
+
+
+def corner(bias, query, key, is_causal):
+    """Returns whether a CausalBias of PyTorch has the lower-right corner."""
+    if is_causal:
+        raise ValueError("attn_mask is a CausalBias, so is_causal must be False")
+    if (bias.seq_len_q, bias.seq_len_kv) != (query.shape[-2], key.shape[-2]):
+        raise ValueError(f"attn_mask is a CausalBias of {bias.seq_len_q} queries and {bias.seq_len_kv} keys, but there "
+                         f"are {query.shape[-2]} and {key.shape[-2]}; make one of these lengths")
+    return bias.variant == CausalVariant.LOWER_RIGHT
 
 
 def broadcast(query, key, value, attn_mask, enable_gqa):
@@ -128,7 +151,7 @@ def broadcast(query, key, value, attn_mask, enable_gqa):
 class Call:
     """The arrays of a call with equal leading axes, and the facts that its kernels depend on."""
 
-    def __init__(self, query, key, value, attn_mask, is_causal, scale, enable_gqa):
+    def __init__(self, query, key, value, attn_mask, is_causal, lower_right, scale, enable_gqa):
         arrays = broadcast(query, key, value, attn_mask, enable_gqa)
         self.leading = arrays[0].shape[:-2]
         self.is_flat = query.is_cuda and len(self.leading) > 2
@@ -138,8 +161,8 @@ class Call:
         self.widths = (query.shape[-1], value.shape[-1])
         rank = self.query.dim()
         shared = [rank > 2 and t.shape[-3] != self.query.shape[-3] for t in (self.key, self.value)]
-        self.facts = (rank, *shared, self.widths, None if attn_mask is None else SCALARS[attn_mask.dtype], is_causal,
-                      SCALARS[self.compute])
+        self.facts = (rank, *shared, self.widths, None if attn_mask is None else SCALARS[attn_mask.dtype],
+                      condition(is_causal, lower_right), SCALARS[self.compute])
 
     def flat(self, tensor, own=2):
         """Merges leading axes for a GPU, whose kernels take few of them. `own` counts the axes after the heads."""
@@ -175,44 +198,46 @@ def summed(tensor, shape):
 
 @torch.library.custom_op("moa::scaled_dot_product_attention", mutates_args=())
 def _operator(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_mask: torch.Tensor | None,
-              is_causal: bool, scale: float, enable_gqa: bool) -> torch.Tensor:
-    return Call(query, key, value, attn_mask, is_causal, scale, enable_gqa).forward(lse=False)[0]
+              is_causal: bool, lower_right: bool, scale: float, enable_gqa: bool) -> torch.Tensor:
+    return Call(query, key, value, attn_mask, is_causal, lower_right, scale, enable_gqa).forward(lse=False)[0]
 
 
 @torch.library.custom_op("moa::scaled_dot_product_attention_lse", mutates_args=())
 def _operator_lse(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_mask: torch.Tensor | None,
-                  is_causal: bool, scale: float, enable_gqa: bool) -> tuple[torch.Tensor, torch.Tensor]:
-    return Call(query, key, value, attn_mask, is_causal, scale, enable_gqa).forward(lse=True)
+                  is_causal: bool, lower_right: bool, scale: float,
+                  enable_gqa: bool) -> tuple[torch.Tensor, torch.Tensor]:
+    return Call(query, key, value, attn_mask, is_causal, lower_right, scale, enable_gqa).forward(lse=True)
 
 
 @torch.library.custom_op("moa::scaled_dot_product_attention_backward", mutates_args=())
 def _operator_backward(gradient: torch.Tensor, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
                        attn_mask: torch.Tensor | None, out: torch.Tensor, lse: torch.Tensor, is_causal: bool,
-                       scale: float, enable_gqa: bool) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    call = Call(query, key, value, attn_mask, is_causal, scale, enable_gqa)
+                       lower_right: bool, scale: float,
+                       enable_gqa: bool) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    call = Call(query, key, value, attn_mask, is_causal, lower_right, scale, enable_gqa)
     return tuple(call.backward(gradient, out, lse, [t.shape for t in (query, key, value)]))
 
 
 @_operator.register_fake
-def _fake(query, key, value, attn_mask, is_causal, scale, enable_gqa):
+def _fake(query, key, value, attn_mask, is_causal, lower_right, scale, enable_gqa):
     query, key, value, attn_mask = broadcast(query, key, value, attn_mask, enable_gqa)
     return query.new_empty(*query.shape[:-1], value.shape[-1])
 
 
 @_operator_lse.register_fake
-def _fake_lse(query, key, value, attn_mask, is_causal, scale, enable_gqa):
-    out = _fake(query, key, value, attn_mask, is_causal, scale, enable_gqa)
+def _fake_lse(query, key, value, attn_mask, is_causal, lower_right, scale, enable_gqa):
+    out = _fake(query, key, value, attn_mask, is_causal, lower_right, scale, enable_gqa)
     is_wide = torch.float64 in (query.dtype, None if attn_mask is None else attn_mask.dtype)
     return out, out.new_empty(out.shape[:-1], dtype=torch.float64 if is_wide else torch.float32)
 
 
 @_operator_backward.register_fake
-def _fake_backward(gradient, query, key, value, attn_mask, out, lse, is_causal, scale, enable_gqa):
+def _fake_backward(gradient, query, key, value, attn_mask, out, lse, is_causal, lower_right, scale, enable_gqa):
     return tuple(t.new_empty(t.shape) for t in (query, key, value))
 
 
 def _save(ctx, inputs, output):
-    *tensors, ctx.is_causal, ctx.scale, ctx.enable_gqa = inputs
+    *tensors, ctx.is_causal, ctx.lower_right, ctx.scale, ctx.enable_gqa = inputs
     out, lse = output if isinstance(output, tuple) else (output, None)
     if lse is not None:
         ctx.mark_non_differentiable(lse)
@@ -222,10 +247,10 @@ def _save(ctx, inputs, output):
 def _backward(ctx, gradient, *_):
     refuse_mask_gradient(ctx.needs_input_grad[3])
     query, key, value, attn_mask, out, lse = ctx.saved_tensors
-    options = (ctx.is_causal, ctx.scale, ctx.enable_gqa)
+    options = (ctx.is_causal, ctx.lower_right, ctx.scale, ctx.enable_gqa)
     if lse is None:  # the operator without lse was called
         out, lse = _operator_lse(query, key, value, attn_mask, *options)
-    return *_operator_backward(gradient, query, key, value, attn_mask, out, lse, *options), None, None, None, None
+    return *_operator_backward(gradient, query, key, value, attn_mask, out, lse, *options), *[None] * 5
 
 
 def _no_second(ctx, *_):
@@ -248,12 +273,17 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
                                  enable_gqa=False):
     """Computes attention as torch.nn.functional.scaled_dot_product_attention does, on the device of the tensors.
 
-    A row that sees no key gives 0. The mask is not copied. There is no dropout, and masks have no gradient.
+    A row that sees no key gives 0. The mask is not copied, and may be a CausalBias. There is no dropout, and masks have
+    no gradient.
     """
+    lower_right = False
+    if isinstance(attn_mask, CausalBias):
+        lower_right = corner(attn_mask, query, key, is_causal)
+        attn_mask, is_causal = None, True
     check(query, key, value, attn_mask, dropout_p, is_causal, enable_gqa)
     if scale is None:
         scale = 1 / math.sqrt(query.shape[-1]) if query.shape[-1] else 1.0
-    arguments = query, key, value, attn_mask, is_causal, float(scale), enable_gqa
+    arguments = query, key, value, attn_mask, is_causal, lower_right, float(scale), enable_gqa
     if torch.is_grad_enabled():
         refuse_mask_gradient(attn_mask is not None and attn_mask.requires_grad)
         if query.requires_grad or key.requires_grad or value.requires_grad:

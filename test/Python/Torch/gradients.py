@@ -6,6 +6,7 @@ import unittest
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.attention.bias import causal_lower_right
 
 import moa.torch
 import reference
@@ -51,7 +52,7 @@ class Gradients(unittest.TestCase):
         q, k, v = (t.requires_grad_() for t in (normal(2, 4, 5, 8), normal(2, 2, 7, 8), normal(2, 2, 7, 3)))
         mask = normal(5, 7) > -0.5
         mask[1] = False
-        for options in ({}, {"is_causal": True}, {"attn_mask": mask}, {"attn_mask": normal(4, 5, 7), "scale": -0.7}):
+        for options in ({}, {"is_causal": True}, {"attn_mask": causal_lower_right(5, 7)}, {"attn_mask": mask}, {"attn_mask": normal(4, 5, 7), "scale": -0.7}):
             with self.subTest(options=list(options)):
                 self.assertTrue(torch.autograd.gradcheck(
                     lambda *a: attention(*a, enable_gqa=True, **options), (q, k, v)))
@@ -143,7 +144,7 @@ class Gradients(unittest.TestCase):
 
     def test_operators(self):
         q, k, v = (t.requires_grad_() for t in (normal(2, 6, 5, 8), normal(2, 3, 7, 8), normal(2, 3, 7, 4)))
-        options = (normal(5, 7) > 0, False, 0.3, True)
+        options = (normal(5, 7) > 0, False, False, 0.3, True)
         operators = torch.ops.moa
         torch.library.opcheck(operators.scaled_dot_product_attention.default, (q, k, v, *options))
         torch.library.opcheck(operators.scaled_dot_product_attention_lse.default, (q, k, v, *options))
@@ -157,7 +158,7 @@ class Gradients(unittest.TestCase):
     def test_operator_without_lse(self):
         # A graph that was exported without gradients has this operator.
         q, k, v = (t.requires_grad_() for t in (normal(2, 3, 5, 8), normal(2, 3, 7, 8), normal(2, 3, 7, 8)))
-        options = (None, True, 0.3, False)
+        options = (None, True, False, 0.3, False)
         found = torch.autograd.grad(torch.ops.moa.scaled_dot_product_attention(q, k, v, *options).sum(), (q, k, v))
         expected = torch.autograd.grad(math_attention(q, k, v, is_causal=True, scale=0.3).sum(), (q, k, v))
         for a, b in zip(found, expected):

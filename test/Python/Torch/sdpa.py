@@ -3,10 +3,12 @@
 """moa.torch.scaled_dot_product_attention against PyTorch's math implementation in float64, and against NumPy."""
 import random
 import unittest
+import warnings
 
 import numpy as np
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.attention.bias import causal_lower_right, causal_upper_left
 
 import moa.torch
 import reference
@@ -57,6 +59,23 @@ class SDPA(unittest.TestCase):
         for n, m in ((9, 14), (14, 9), (33, 33)):
             self.agree(normal(1, 2, n, 8), normal(1, 2, m, 8), normal(1, 2, m, 8), is_causal=True)
             self.agree(normal(1, 2, n, 8), normal(1, 2, m, 8), normal(1, 2, m, 8), is_causal=True, scale=-1.0)
+
+    def test_causal_bias(self):
+        for n, m in ((9, 14), (14, 9), (9, 9)):
+            q, k, v = normal(1, 2, n, 8), normal(1, 2, m, 8), normal(1, 2, m, 8)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # PyTorch warns of rows without keys, which are 0
+                corners = (causal_upper_left(n, m), 0), (causal_lower_right(n, m), m - n)
+            for bias, shift in corners:
+                seen = torch.ones(n, m, dtype=torch.bool).tril(shift)
+                self.assertLess(reference.error(attention(q, k, v, bias), math_attention(q, k, v, seen)), 1e-13)
+                found = attention(q, k[:, :1], v[:, :1], bias, scale=-0.5, enable_gqa=True)
+                expected = math_attention(q, k[:, :1], v[:, :1], seen, scale=-0.5)
+                self.assertLess(reference.error(found, expected), 1e-13)
+                with self.assertRaisesRegex(ValueError, "is a CausalBias, so is_causal must be False"):
+                    attention(q, k, v, bias, is_causal=True)
+        with self.assertRaisesRegex(ValueError, "a CausalBias of 9 queries and 9 keys, but there are 9 and 14; make"):
+            attention(normal(9, 8), normal(14, 8), normal(14, 8), causal_lower_right(9, 9))
 
     def test_scales(self):
         for scale in (0.0, -0.7, 3, 1e-3):
@@ -155,7 +174,8 @@ class SDPA(unittest.TestCase):
                 (ValueError, "convert one", (q, k.float(), v), {}),
                 (ValueError, "has width 8 and key 4", (q, k[..., :4], v), {}),
                 (ValueError, "length 7 and value 6", (q, k, v[:, :, :6]), {}),
-                (RuntimeError, "", (q, k[:, :3], v[:, :3]), {})):
+                (ValueError, "do not broadcast; if query heads share key heads, give enable_gqa=True",
+                 (q, k[:, :3], v[:, :3]), {})):
             with self.subTest(pattern=pattern), self.assertRaisesRegex(error, pattern):
                 attention(*arguments, **options)
 
@@ -169,7 +189,7 @@ class SDPA(unittest.TestCase):
                 torch.testing.assert_close(compiled(q, k, v, mask), model(q, k, v, mask), rtol=0, atol=0)
 
     def test_operator(self):
-        arguments = (normal(2, 3, 5, 8), normal(2, 3, 7, 8), normal(2, 3, 7, 4), normal(5, 7) > 0, False, 0.3, False)
+        arguments = (normal(2, 3, 5, 8), normal(2, 3, 7, 8), normal(2, 3, 7, 4), normal(5, 7) > 0, False, False, 0.3, False)
         torch.library.opcheck(torch.ops.moa.scaled_dot_product_attention.default, arguments)
 
 
