@@ -27,6 +27,8 @@ static constexpr Builtin builtins[] = {
     {"min", Builtin::Pointwise, ScalarFn::min, 2, 2, -1, "min(x, y)"},
     {"max", Builtin::Pointwise, ScalarFn::max, 2, 2, -1, "max(x, y)"},
     {"pow", Builtin::Pointwise, ScalarFn::pow, 2, 2, -1, "pow(x, y)"},
+    {"fmod", Builtin::Pointwise, ScalarFn::fmod, 2, 2, -1, "fmod(x, y)"},
+    {"atan2", Builtin::Pointwise, ScalarFn::atan2, 2, 2, -1, "atan2(y, x)"},
     {"select", Builtin::Pointwise, ScalarFn::select, 3, 3, -1, "select(p, a, b)"},
     {"otherwise", Builtin::Pointwise, ScalarFn::otherwise, 2, 2, -1, "otherwise(x, v)"},
     {"mask", Builtin::Mask, ScalarFn::id, 2, 2, -1, "mask(p, x)"},

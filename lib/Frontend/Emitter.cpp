@@ -376,7 +376,7 @@ FailureOr<Type> OperatorEmitter::unify(SourceLoc loc, Spelling what, ArrayRef<Ar
 }
 
 FailureOr<Type> OperatorEmitter::operandType(SourceLoc loc, ScalarFn fn, Spelling what, ArrayRef<ArrayTerm> args) {
-  bool floatOnly = (fn >= ScalarFn::exp && fn <= ScalarFn::erf) || fn == ScalarFn::pow;
+  bool floatOnly = (fn >= ScalarFn::exp && fn <= ScalarFn::erf) || fn == ScalarFn::pow || fn >= ScalarFn::fmod;
   bool isLogic = what == "and" || what == "or" || what == "not";
   bool isBits = !isLogic && (fn == ScalarFn::not_ || (fn >= ScalarFn::and_ && fn <= ScalarFn::shr));
   auto got = [&](StringRef expected, StringRef remedy) {
@@ -390,13 +390,16 @@ FailureOr<Type> OperatorEmitter::operandType(SourceLoc loc, ScalarFn fn, Spellin
       return got("bool", "; compare first, as in 'x != 0'");
     return Type(IntegerType::get(reporter.getContext(), 1));
   }
-  if (isBits || fn == ScalarFn::mod) {
+  if (isBits) {
+    bool isShift = fn == ScalarFn::shl || fn == ScalarFn::shr;
+    if (!isShift && llvm::all_of(args, [](const ArrayTerm &t) { return t.isBoolean(); }))
+      return Type(IntegerType::get(reporter.getContext(), 1));
     if (!llvm::all_of(args, [](const ArrayTerm &t) { return t.isInteger(); }))
-      return got("integers", !isBits ? "; on floats write 'x - floor(x / y) * y'"
-                             : llvm::any_of(args, [](const ArrayTerm &t) { return t.isBoolean(); })
-                                 ? "; on bool write and, or, not"
-                             : fn == ScalarFn::xor_ ? "; a power is 'pow(x, y)'"
-                                                    : "; convert floats, as in 'i32(x)'");
+      return got(isShift ? "integers" : "integers or bool",
+                 llvm::any_of(args, [](const ArrayTerm &t) { return t.isBoolean(); })
+                     ? "; make a number of a bool with select(p, 1, 0)"
+                 : fn == ScalarFn::xor_ ? "; a power is 'pow(x, y)'"
+                                        : "; convert floats, as in 'i32(x)'");
     return Type(IndexType::get(reporter.getContext()));
   }
   bool isSelect = fn == ScalarFn::select;
@@ -483,6 +486,9 @@ TermOr OperatorEmitter::map(SourceLoc loc, ScalarFn fn, Spelling what, ArrayRef<
     return failure();
   if (fn == ScalarFn::div && type->isIndex())
     warnOfQuotient(loc, args[0], args[1].name.empty() ? "n" : StringRef(args[1].name));
+  // Booleans differ if their exclusive or holds.
+  if (fn == ScalarFn::xor_ && type->isInteger(1))
+    fn = ScalarFn::ne;
   // floor and ceil of an integer are the integer itself.
   if ((fn == ScalarFn::floor || fn == ScalarFn::ceil) && args[0].isInteger())
     return args[0];

@@ -53,7 +53,6 @@ static constexpr ForeignName table[] = {
     {"nan_to_num", "'select(x == x, x, 0)', which keeps infinities"},
     {"clip", "'min(max(x, low), high)'"},
     {"clamp", "'min(max(x, low), high)'"},
-    {"sign", "'select(x > 0, 1, select(x < 0, -1, 0))'"},
     {"isnan", "'x != x'"},
     {"isinf", "'abs(x) == inf'"},
     {"logical_and", "'p and q'"},
@@ -62,8 +61,7 @@ static constexpr ForeignName table[] = {
     // Functions.
     {"power", "'pow(x, y)'"},
     {"square", "'x * x'"},
-    {"round", "'floor(x + 0.5)', which rounds halves up"},
-    {"trunc", "'select(x < 0, ceil(x), floor(x))'"},
+    {"remainder", "'x % y'"},
     {"log_softmax", "'x -@(1,0) logsumexp(x)'"},
     {"rms_norm", "'x * rsqrt(mean(x * x) + eps)' in a 'def' on cells [n]"},
     {"layer_norm", "'c = x - mean(x)' and 'c * rsqrt(mean(c * c) + eps)' in a 'def' on cells [n]"},

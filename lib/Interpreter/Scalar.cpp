@@ -246,6 +246,12 @@ static double performUnary(Code code, double x) {
   }
 }
 
+/// Returns the remainder with the sign of the divisor.
+static double floatModulo(double x, double y) {
+  double rest = std::fmod(x, y);
+  return rest != 0 && (y < 0) != (rest < 0) ? rest + y : rest;
+}
+
 static double performBinary(Code code, double x, double y) {
   switch (code) {
   case Code::AddF:
@@ -259,7 +265,7 @@ static double performBinary(Code code, double x, double y) {
   case Code::RemF:
     return std::fmod(x, y);
   case Code::ModF:
-    return x - y * std::floor(x / y);
+    return floatModulo(x, y);
   case Code::MaximumF:
     return maximum(x, y);
   case Code::MinimumF:

@@ -61,6 +61,10 @@ static std::optional<Code> floatCode(ScalarFn fn) {
     return Code::MaximumF;
   case ScalarFn::pow:
     return Code::PowF;
+  case ScalarFn::fmod:
+    return Code::RemF;
+  case ScalarFn::atan2:
+    return Code::Atan2;
   default:
     return std::nullopt;
   }

@@ -66,6 +66,7 @@ static StringRef realName(Operation *op) {
       .Case([](arith::SubFOp) { return "subf"; })
       .Case([](arith::MulFOp) { return "mulf"; })
       .Case([](arith::DivFOp) { return "divf"; })
+      .Case([](arith::RemFOp) { return "remf"; })
       .Case([](arith::NegFOp) { return "negf"; })
       .Case([](arith::MinimumFOp) { return "minf"; })
       .Case([](arith::MaximumFOp) { return "maxf"; })
@@ -83,6 +84,7 @@ static StringRef realName(Operation *op) {
       .Case([](math::FloorOp) { return "floor"; })
       .Case([](math::CeilOp) { return "ceil"; })
       .Case([](math::PowFOp) { return "pow"; })
+      .Case([](math::Atan2Op) { return "atan2"; })
       .Default([](Operation *) { return ""; });
 }
 

@@ -285,9 +285,15 @@ Term MoAReader::function(ScalarFn fn, ArrayRef<Term> x, Type type) {
   case ScalarFn::mod: {
     if (!isFloat)
       return terms.remainder(x[0], x[1]);
-    Term floor = terms.scalar("floor", type, terms.scalar("divf", type, x));
-    return terms.scalar("subf", type, {x[0], terms.scalar("mulf", type, {x[1], floor})});
+    Term rest = real("remf"), zero = terms.real(0, type);
+    Term opposite = terms.negate(terms.same(compare("ltf", x[1], zero), compare("ltf", rest, zero)));
+    Term corrects = terms.both(terms.negate(compare("eqf", rest, zero)), opposite);
+    return terms.select(corrects, terms.scalar("addf", type, {rest, x[1]}), rest);
   }
+  case ScalarFn::fmod:
+    return real("remf");
+  case ScalarFn::atan2:
+    return real("atan2");
   case ScalarFn::min:
     return isFloat ? real("minf") : terms.integer("min", x[0], x[1]);
   case ScalarFn::max:

@@ -74,6 +74,10 @@ RealRange validation::rangeOfReal(Term term) {
     return widened(times(x[0], x[1]));
   if (name == "divf" && x[1].low == x[1].high && x[1].low != 0)
     return widened(times(x[0], {1 / x[1].low, 1 / x[1].low}));
+  if (name == "remf") {
+    double most = std::max(std::abs(x[1].low), std::abs(x[1].high)); // the remainder is closer to 0 than both operands
+    return {std::min(0.0, std::max(x[0].low, -most)), std::max(0.0, std::min(x[0].high, most))};
+  }
   if (name == "maxf")
     return {std::max(x[0].low, x[1].low), std::max(x[0].high, x[1].high)};
   if (name == "minf")
@@ -86,6 +90,8 @@ RealRange validation::rangeOfReal(Term term) {
     return {0, INFINITY};
   if (name == "sin" || name == "cos" || name == "tanh" || name == "erf")
     return widened({-1, 1});
+  if (name == "atan2")
+    return widened({-M_PI, M_PI});
   if (name == "floor" || name == "ceil")
     return {std::floor(x[0].low), std::ceil(x[0].high)};
   return any;

@@ -34,6 +34,8 @@ template <typename T> static std::optional<T> evaluate(StringRef name, T a, T b)
     return a * b;
   if (name == "divf")
     return a / b;
+  if (name == "remf")
+    return std::fmod(a, b);
   if (name == "negf")
     return -a;
   if (name == "absf")
@@ -69,6 +71,8 @@ template <typename T> static std::optional<T> evaluate(StringRef name, T a, T b)
     return std::ceil(a);
   if (name == "pow")
     return std::pow(a, b);
+  if (name == "atan2")
+    return std::atan2(a, b);
   return std::nullopt;
 }
 

@@ -31,7 +31,9 @@ def MoA_ScalarFn : I32EnumAttr<"ScalarFn", "scalar function", [
     // select(p, a, b)
     MoA_Fn<"select", 35>,
     // otherwise(a, b), two operands of any type
-    MoA_Fn<"otherwise", 36>]> {
+    MoA_Fn<"otherwise", 36>,
+    // two operands, float
+    MoA_Fn<"fmod", 37>, MoA_Fn<"atan2", 38>]> {
   let cppNamespace = "::moa";
   let genSpecializedAttr = 0;
 }

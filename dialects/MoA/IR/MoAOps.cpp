@@ -164,7 +164,7 @@ static LogicalResult verifyOperand(Operation *op, ScalarFn fn, Type element) {
     return op->emitOpError("expects a ") << wanted << " operand for '" << stringifyScalarFn(fn) << "' (C4), but got "
                                          << element;
   };
-  bool floatOnly = (fn >= ScalarFn::exp && fn <= ScalarFn::ceil) || fn == ScalarFn::pow;
+  bool floatOnly = (fn >= ScalarFn::exp && fn <= ScalarFn::ceil) || fn == ScalarFn::pow || fn >= ScalarFn::fmod;
   if (floatOnly && !isa<FloatType>(element))
     return refuse("float");
   bool bits = fn == ScalarFn::not_ || (fn >= ScalarFn::and_ && fn <= ScalarFn::shr);

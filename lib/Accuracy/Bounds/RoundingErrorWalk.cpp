@@ -437,6 +437,19 @@ ErrorValue ErrorWalk::power(Operation *op) {
   return rules.power(std::move(x), *y.constant, context.describe(op->getOperand(0)));
 }
 
+/// A remainder of exact operands is exact, and closer to 0 than both.
+ErrorValue ErrorWalk::remainder(Operation *op) {
+  ErrorValue x = of(op->getOperand(0)), y = of(op->getOperand(1));
+  if (!x.isExact() || !y.isExact())
+    return rules.unknown(context.reasonAt(op->getResult(0), "a remainder of rounded values"));
+  ErrorValue result = rules.exact(y.constant ? y.magnitude : x.magnitude);
+  result.nonnegative = x.nonnegative;
+  result.nonpositive = x.nonpositive;
+  ErrorRules::merge(result, x);
+  ErrorRules::merge(result, y);
+  return result;
+}
+
 ErrorValue ErrorWalk::computeFunction(Operation *op) {
   ErrorValue x = of(op->getOperand(0));
   StringRef name = op->getName().getStringRef();
@@ -477,6 +490,8 @@ ErrorValue ErrorWalk::computeFunction(Operation *op) {
     return rules.step(std::move(x));
   if (name == "math.powf")
     return power(op);
+  if (name == "arith.remf")
+    return remainder(op);
   return rules.unknown(
       context.reasonAt(op->getResult(0), "there is no rule for " + op->getName().stripDialect().str()));
 }

@@ -76,6 +76,7 @@ private:
   ErrorValue sum(mlir::Operation *op, ErrorValue x, ErrorValue y, bool isDifference);
   ErrorValue product(mlir::Operation *op, ErrorValue x, ErrorValue y);
   ErrorValue power(mlir::Operation *op);
+  ErrorValue remainder(mlir::Operation *op);
   ErrorExpr stepRounding(mlir::Value exponent, const ErrorExpr &rounding);
   ErrorValue extreme(mlir::Operation *op, bool isMax);
   ErrorValue select(mlir::Operation *op);

@@ -22,6 +22,20 @@ static Value compare(OpBuilder &b, Location loc, ScalarFn fn, Value x, Value y) 
   return arith::CmpIOp::create(b, loc, std::get<I>(*found), x, y);
 }
 
+/// Builds the remainder with the sign of the divisor. The exact remainder has the sign of the
+/// dividend, so the divisor is added if the signs differ.
+static Value floatModulo(OpBuilder &b, Location loc, Value x, Value y) {
+  Value rest = arith::RemFOp::create(b, loc, x, y);
+  Value zero = arith::ConstantOp::create(b, loc, FloatAttr::get(x.getType(), 0.0));
+  Value inexact = compare(b, loc, ScalarFn::ne, rest, zero);
+  Value divisorSign = compare(b, loc, ScalarFn::lt, y, zero);
+  Value restSign = compare(b, loc, ScalarFn::lt, rest, zero);
+  Value opposite = compare(b, loc, ScalarFn::ne, divisorSign, restSign);
+  Value corrects = arith::AndIOp::create(b, loc, inexact, opposite);
+  Value moved = arith::AddFOp::create(b, loc, rest, y);
+  return arith::SelectOp::create(b, loc, corrects, moved, rest);
+}
+
 /// Builds functions of floats, or the float form of functions of any type; null for others.
 static Value buildFloat(OpBuilder &b, Location loc, ScalarFn fn, ValueRange v) {
   switch (fn) {
@@ -67,13 +81,12 @@ static Value buildFloat(OpBuilder &b, Location loc, ScalarFn fn, ValueRange v) {
     return arith::MaximumFOp::create(b, loc, v[0], v[1]);
   case ScalarFn::pow:
     return math::PowFOp::create(b, loc, v[0], v[1]);
-  case ScalarFn::mod: {
-    // a − b·⌊a / b⌋ has the sign of the divisor.
-    Value q = arith::DivFOp::create(b, loc, v[0], v[1]);
-    q = math::FloorOp::create(b, loc, q);
-    q = arith::MulFOp::create(b, loc, v[1], q);
-    return arith::SubFOp::create(b, loc, v[0], q);
-  }
+  case ScalarFn::atan2:
+    return math::Atan2Op::create(b, loc, v[0], v[1]);
+  case ScalarFn::fmod:
+    return arith::RemFOp::create(b, loc, v[0], v[1]);
+  case ScalarFn::mod:
+    return floatModulo(b, loc, v[0], v[1]);
   default:
     return Value();
   }

@@ -73,15 +73,16 @@ def may_be_infinite(node):
         return False
     if node.op == "const":
         return math.isinf(node.args[0])
-    if node.op in ("log", "log2", "item", "read"):
+    if node.op in ("log", "log2", "log1p", "item", "read"):
         return True
     if node.op == "*":
         return any(may_be_infinite(a) for a in node.args if not captured(a))
-    if node.op == "/":
+    if node.op in ("/", "floor_divide"):
         divisor = node.args[1]
         nonzero = is_positive(divisor) or divisor.op == "const" and divisor.args[0] < 0
         return not nonzero or may_be_infinite(node.args[0])
-    if node.op in ("select", "+", "-", "neg", "min", "max", "abs", "floor", "ceil", "sqrt", "convert"):
+    if node.op in ("select", "+", "-", "neg", "min", "max", "abs", "floor", "ceil", "round", "trunc", "remainder", "sqrt",
+                   "convert"):
         return any(may_be_infinite(a) for a in Writer.children(node))
     return False
 

@@ -174,9 +174,9 @@ class Graph:
 class Writer:
     """Writes nodes as definitions and expressions of the language."""
 
-    BINARY = {"+": "+", "-": "-", "*": "*", "/": "/", "idiv": "/", "imod": "%", "<": "<", "<=": "<=", ">": ">",
-              ">=": ">=", "==": "==", "!=": "!=", "and": "and", "or": "or", "&": "&", "|": "|", "^": "^", "<<": "<<",
-              ">>": ">>"}
+    BINARY = {"+": "+", "-": "-", "*": "*", "/": "/", "idiv": "/", "imod": "%", "remainder": "%", "<": "<",
+              "<=": "<=", ">": ">", ">=": ">=", "==": "==", "!=": "!=", "and": "and", "or": "or", "&": "&", "|": "|",
+              "^": "^", "<<": "<<", ">>": ">>"}
 
     def __init__(self, compute, score="S"):
         self.compute, self.score = compute, score
@@ -270,7 +270,7 @@ class Writer:
             result = f"({'-' if op == 'neg' else '~'}{parts[0]})"
         else:
             result = f"{op}({', '.join(parts)})"
-            if op in ("min", "max", "floor", "ceil"):
+            if op in ("min", "max", "floor", "ceil", "round", "trunc", "fmod"):
                 return result
         return result if op == "select" else self.rounded(node, result)
 

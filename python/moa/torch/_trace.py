@@ -287,9 +287,9 @@ class Tracer(TorchDispatchMode):
     # Arguments that decide the type, which `result_type` finds, or only where a tensor stands.
     IGNORED = ("dtype", "layout", "device", "pin_memory", "non_blocking", "memory_format", "implicit")
     # Methods that compose an operation of several.
-    COMPOSED = {"div", "expm1", "log1p", "mean", "pow", "round", "sigmoid", "silu", "softplus", "tan"}
+    COMPOSED = {"div", "mean", "pow", "sigmoid", "silu", "softplus", "tan"}
     # Decompositions that lose accuracy.
-    INEXACT = {"sinh", "cosh", "asinh", "acosh", "atanh", "logaddexp", "logaddexp2", "erfc", "log10", "hypot",
+    INEXACT = {"asinh", "acosh", "atanh", "logaddexp", "logaddexp2", "erfc", "log10", "hypot",
                "rand_like", "randn_like", "bernoulli", "dropout", "native_dropout"}
 
     def result_type(self, func, args, kwargs):
@@ -348,19 +348,13 @@ class Tracer(TorchDispatchMode):
             return self.two("idiv", dtype, a, b) if rounding_mode == "floor" else self.truncated(dtype, a, b)[0]
         if rounding_mode == "floor":
             return self.op_floor_divide(dtype, a, b)
-        return self.truncation(self.two("/", dtype, a, b), dtype)
+        return self.graph.apply("trunc", self.two("/", dtype, a, b), dtype=dtype)
 
     def op_floor_divide(self, dtype, a, b):
-        if dtype.is_floating_point:
-            refuse("floor division (//) of floats", "the language has it for integers only",
-                   "write torch.floor(x / y), which may differ where x / y is rounded to an integer")
-        return self.two("idiv", dtype, a, b)
+        return self.two("floor_divide" if dtype.is_floating_point else "idiv", dtype, a, b)
 
     def op_remainder(self, dtype, a, b):
-        if dtype.is_floating_point:
-            refuse("the remainder (%) of floats", "the language has it for integers only",
-                   "write x - y * torch.floor(x / y), which is less accurate")
-        return self.two("imod", dtype, a, b)
+        return self.two("remainder" if dtype.is_floating_point else "imod", dtype, a, b)
 
     def truncated(self, dtype, a, b):
         """Quotient and remainder of integers, rounded towards zero."""
@@ -373,9 +367,10 @@ class Tracer(TorchDispatchMode):
                 g.select(differs, g.arithmetic("-", r, y, dtype), r))
 
     def op_fmod(self, dtype, a, b):
-        if dtype.is_floating_point:
-            refuse("fmod of floats", "the language has remainders of integers only", "convert to integers")
-        return self.truncated(dtype, a, b)[1]
+        return self.two("fmod", dtype, a, b) if dtype.is_floating_point else self.truncated(dtype, a, b)[1]
+
+    def op_atan2(self, dtype, a, b):
+        return self.two("atan2", dtype, a, b)
 
     def op_neg(self, dtype, a):
         return self.one("neg", dtype, a)
@@ -383,20 +378,14 @@ class Tracer(TorchDispatchMode):
     def op_abs(self, dtype, a):
         return self.one("abs", dtype, a)
 
-    def truncation(self, x, dtype):
-        g = self.graph
-        return g.select(g.compare("<", x, g.const(0, dtype)), g.apply("ceil", x, dtype=dtype),
-                        g.apply("floor", x, dtype=dtype))
-
     def op_trunc(self, dtype, a):
-        x = self.number(a, dtype)
-        return self.truncation(x, dtype) if dtype.is_floating_point else x
+        return self.one("trunc", dtype, a) if dtype.is_floating_point else self.node(a)
 
     op_fix = op_trunc
 
     def op_frac(self, dtype, a):
         x = self.number(a, dtype)
-        return self.graph.arithmetic("-", x, self.truncation(x, dtype), dtype)
+        return self.graph.arithmetic("-", x, self.graph.apply("trunc", x, dtype=dtype), dtype)
 
     def op_floor(self, dtype, a):
         return self.one("floor", dtype, a) if dtype.is_floating_point else self.node(a)
@@ -405,23 +394,15 @@ class Tracer(TorchDispatchMode):
         return self.one("ceil", dtype, a) if dtype.is_floating_point else self.node(a)
 
     def op_round(self, dtype, a, decimals=0):
-        g, x = self.graph, self.number(a, dtype)
         if decimals:
             refuse("round with decimals", "the language rounds to integers only", "multiply, round and divide")
-        if not dtype.is_floating_point:
-            return x
-        const = lambda value: g.const(value, dtype)
-        low = g.apply("floor", x, dtype=dtype)
-        above = g.arithmetic("-", x, low, dtype)
-        half = g.arithmetic("*", low, const(0.5), dtype)
-        odd = g.compare("!=", half, g.apply("floor", half, dtype=dtype))
-        up = g.either(g.compare(">", above, const(0.5)), g.both(g.compare("==", above, const(0.5)), odd))
-        return g.select(up, g.arithmetic("+", low, const(1), dtype), low)
+        return self.one("round", dtype, a) if dtype.is_floating_point else self.node(a)
 
     def op_sign(self, dtype, a):
         g, x = self.graph, self.number(a, dtype)
         if dtype == torch.bool:
             return x
+        # The language's sign of NaN is NaN, but PyTorch's is 0.
         const = lambda value: g.const(value, dtype)
         other = g.select(g.compare("<", x, const(0)), const(-1), const(0))
         return g.select(g.compare(">", x, const(0)), const(1), other)
@@ -485,26 +466,6 @@ class Tracer(TorchDispatchMode):
 
     def op_reciprocal(self, dtype, a):
         return self.two("/", dtype, 1, a)
-
-    def op_log1p(self, dtype, a):
-        # x · log(u) / (u − 1) with u = 1 + x is accurate for small x, because the errors of u cancel (W. Kahan).
-        g, x = self.graph, self.number(a, dtype)
-        one = g.const(1, dtype)
-        u = g.arithmetic("+", one, x, dtype)
-        ratio = g.arithmetic("/", x, g.arithmetic("-", u, one, dtype), dtype)
-        log = g.apply("log", u, dtype=dtype)
-        special = g.either(g.compare("==", u, one), g.compare("==", x, g.const(math.inf, dtype)))
-        return g.select(special, x, g.arithmetic("*", log, ratio, dtype))
-
-    def op_expm1(self, dtype, a):
-        # x · (u − 1) / log(u) with u = exp(x), likewise.
-        g, x = self.graph, self.number(a, dtype)
-        one = g.const(1, dtype)
-        u = g.apply("exp", x, dtype=dtype)
-        less = g.arithmetic("-", u, one, dtype)
-        ratio = g.arithmetic("/", x, g.apply("log", u, dtype=dtype), dtype)
-        near = g.compare("<", g.apply("abs", x, dtype=dtype), one)
-        return g.select(g.compare("==", u, one), x, g.select(near, g.arithmetic("*", less, ratio, dtype), less))
 
     def op_tan(self, dtype, a):
         x = self.number(a, dtype)
@@ -713,7 +674,8 @@ def comparison(op):
     return compare
 
 
-for _op in ("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "tanh", "sin", "cos", "erf"):
+for _op in ("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "tanh", "sin", "cos", "erf", "log1p", "expm1", "asin", "acos", "atan",
+            "sinh", "cosh"):
     setattr(Tracer, "op_" + _op, unary(_op))
 for _op, _sign in {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}.items():
     setattr(Tracer, "op_" + _op, comparison(_sign))

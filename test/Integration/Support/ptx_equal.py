@@ -20,19 +20,22 @@ EXAMPLES = ["alibi", "backward", "causal", "cross_mask", "gqa_causal", "layernor
             "scaled_norm", "sdpa", "sigmoid_attention", "sliding_window", "softcap"]
 PROGRAMS = os.path.join(mt.SOURCE_ROOT, "test", "Interpreter", "Device", "Inputs")
 UNARY = ["exp", "exp2", "log", "log2", "sqrt", "rsqrt", "tanh", "sin", "cos", "erf",
-         "abs", "floor", "ceil"]
-BINARY = ["pow", "min", "max"]
+         "abs", "floor", "ceil", "round", "trunc", "sign", "log1p", "expm1", "asin",
+         "acos", "atan", "sinh", "cosh"]
+BINARY = ["pow", "min", "max", "fmod", "atan2", "floor_divide"]
 
 # The arithmetic of integers, casts and comparisons, and a scalar of every kind.
 SCALARS = """kernel scalars[N; T : float = f32](
     x : T[N], a : i32[N], b : i32[N], keep : bool[N], s : f32, h : bf16, k : i32, flag : bool)
-    -> (q : i32[N], r : i32[N], f : T[N], z : T[N], p : bool[N])
+    -> (q : i32[N], r : i32[N], f : T[N], z : T[N], p : bool[N], m : T[N], d : bool[N])
 {
   q = [i < N] a[i] / b[i] + k
   r = [i < N] a[i] % b[i]
   f = [i < N] select(keep[i] and flag, x[i] * s + h, x[i] / s)
   z = [i < N] x[i] * x[i] + s * h - x[i] / 3.0
   p = [i < N] keep[i] and a[i] <= b[i] or x[i] > s
+  m = [i < N] x[i] % s + x[i] % b[i]
+  d = [i < N] keep[i] & (a[i] <= b[i]) ^ ~(x[i] > s) | flag
 }
 """
 

@@ -44,13 +44,38 @@ class Flex(unittest.TestCase):
                    + torch.tanh(s) + torch.sin(s) * torch.cos(s) + torch.erf(s) + torch.tan(s / 4) + torch.log1p(s * s)
                    + torch.expm1(s / 8) + torch.sigmoid(s) + torch.reciprocal(s * s + 3))
 
+    def test_angles(self):
+        self.agree(lambda s, b, h, i, j: torch.asin(torch.sin(s)) + torch.acos(torch.cos(s)) + torch.atan(s * 3)
+                   + torch.atan2(s, i - j) + torch.sinh(s) + torch.cosh(s / 2) + torch.sinh(s * 4) * 0.01)
+
     def test_small_arguments(self):
-        self.agree(lambda s, b, h, i, j: (torch.log1p(s * 1e-9) + torch.expm1(s * 1e-9)) * 1e9)
+        self.agree(lambda s, b, h, i, j: (torch.log1p(s * 1e-9) + torch.expm1(s * 1e-9) + torch.sinh(s * 1e-9)
+                                          + torch.asin(s * 1e-9) + torch.atan(s * 1e-9)) * 1e9)
 
     def test_rounding(self):
         self.agree(lambda s, b, h, i, j: torch.floor(s * 3) + torch.ceil(s * 5) + torch.trunc(s * 7) + torch.round(s * 9)
                    + torch.frac(s) + torch.sign(s) + torch.round((i - j) * 0.5) + torch.trunc((i - j) / 4)
                    + torch.div(s, 0.25, rounding_mode="trunc"))
+
+    def test_remainders(self):
+        t, u = normal(19) * 9, normal(23)
+        u[3], t[4] = 0.25, -0.0
+        self.agree(lambda s, b, h, i, j: s + t[i] % u[j] + 0.1 * (t[i] // u[j]) + torch.fmod(t[i], u[j]) + t[i] % -0.5
+                   + 2.5 % u[j] + torch.remainder(t[i], i + 1) + torch.floor_divide(t[i], 3) + (i - 4) // u[j]
+                   + torch.div(t[i], u[j], rounding_mode="floor") * 0.1)
+
+    def test_remainders_of_narrow_floats(self):
+        # Each result is rounded to the type of the operands.
+        t, u = normal(19, dtype=torch.bfloat16) * 9, normal(23, dtype=torch.bfloat16)
+        v, w = normal(19, dtype=torch.float16) * 9, normal(23, dtype=torch.float32)
+        self.agree(lambda s, b, h, i, j: s + t[i] % u[j] + t[i] // u[j] * 0.1 + torch.fmod(t[i], u[j]) + v[i] % -0.3
+                   + w[j] % 0.3 + torch.fmod(w[j], 0.3) + w[j] // 0.3 + torch.round(w[j] * 3) + torch.log1p(t[i].abs())
+                   + torch.expm1(u[j]), bound=1e-12)
+
+    def test_remainders_of_infinite_scores(self):
+        self.agree(lambda s, b, h, i, j: torch.trunc(torch.where(j > i, -INFINITE, s)))
+        self.agree(lambda s, b, h, i, j: torch.round(torch.where(j > i + 2, -INFINITE, s * 4)) // 2)
+        self.agree(lambda s, b, h, i, j: s + torch.log1p(-1.0 * (j == i + 1)))
 
     def test_choices(self):
         self.agree(lambda s, b, h, i, j: torch.maximum(s, s * 2) + torch.minimum(s, 0.3 * s) + s.clamp(-0.5, 0.7)
@@ -355,11 +380,8 @@ class Flex(unittest.TestCase):
 
     def test_refusals_of_operations(self):
         here = r"flex\.py:\d+: "
-        self.refuses(UnsupportedError, here + r"(.|\n)*remainder \(%\) of floats",
-                     lambda s, b, h, i, j: s % 2.0)
-        self.refuses(UnsupportedError, here + r"(.|\n)*floor division", lambda s, b, h, i, j: s // 2.0)
-        self.refuses(UnsupportedError, here + r"(.|\n)*fmod of floats", lambda s, b, h, i, j: torch.fmod(s, 2.0))
-        self.refuses(UnsupportedError, here + r"(.|\n)*aten.atan", lambda s, b, h, i, j: torch.atan(s))
+        self.refuses(UnsupportedError, here + r"(.|\n)*round with decimals", lambda s, b, h, i, j: torch.round(s, decimals=2))
+        self.refuses(UnsupportedError, here + r"(.|\n)*aten.lgamma", lambda s, b, h, i, j: torch.lgamma(s))
         self.refuses(UnsupportedError, here + r"(.|\n)*aten.rand", lambda s, b, h, i, j: s + torch.rand_like(s))
         self.refuses(UnsupportedError, here + r"(.|\n)*torch.where instead of if",
                      lambda s, b, h, i, j: s if i > j else -s)

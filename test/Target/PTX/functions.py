@@ -15,7 +15,9 @@ import unittest
 import moa_testing as mt
 
 OPERATIONS = re.compile(r"(fma|add|sub|mul|div|ex2|lg2|rcp|rsqrt|sqrt|max|min|sin|cos|tanh)\.\S*f(32|64)")
-UNARY = ["exp", "exp2", "log", "log2", "sqrt", "rsqrt", "tanh", "sin", "cos", "erf"]
+BINARY = ["pow", "fmod", "atan2", "floor_divide"]
+UNARY = ["exp", "exp2", "log", "log2", "sqrt", "rsqrt", "tanh", "sin", "cos", "erf",
+         "round", "trunc", "sign", "log1p", "expm1", "asin", "acos", "atan", "sinh", "cosh"]
 # What the two compilers write differently, with equal values: (nvcc more, ours more).
 SAME_VALUES = {
     # fma(x, -1, 0) = 0 - x, for zeros too.
@@ -43,7 +45,7 @@ def operations(path):
 class Functions(unittest.TestCase):
 
     def counts(self, directory, function, kind):
-        binary = function == "pow"
+        binary = function in BINARY
         inputs = "x : T[N], y : T[N]" if binary else "x : T[N]"
         call = f"{function}(x[i], y[i])" if binary else f"{function}(x[i])"
         base = os.path.join(directory, f"{function}-{kind}")
@@ -63,7 +65,7 @@ class Functions(unittest.TestCase):
     def test_operations(self):
         with tempfile.TemporaryDirectory(prefix="moa-test-") as directory:
             for kind in ("f32", "f64"):
-                for function in UNARY + ["pow"]:
+                for function in UNARY + BINARY:
                     with self.subTest(function=function, kind=kind):
                         theirs, ours = self.counts(directory, function, kind)
                         self.assertTrue(theirs)

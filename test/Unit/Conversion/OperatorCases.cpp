@@ -32,7 +32,8 @@ static void addPointwise(std::vector<Case> &cases) {
                      b.range(-3, 3);
                      Value y = b.input("y", {"M"});
                      b.range(-3, 3);
-                     for (Fn fn : {Fn::add, Fn::sub, Fn::mul, Fn::div, Fn::mod, Fn::min, Fn::max, Fn::pow})
+                     for (Fn fn :
+                          {Fn::add, Fn::sub, Fn::mul, Fn::div, Fn::mod, Fn::min, Fn::max, Fn::pow, Fn::fmod, Fn::atan2})
                        b.output(b.map(fn, {x, y}, {{0, 1}, {1}}));
                      for (Fn fn : {Fn::eq, Fn::ne, Fn::lt, Fn::le, Fn::gt, Fn::ge})
                        b.output(b.map(fn, {y, x}, {{1}, {0, 1}}));

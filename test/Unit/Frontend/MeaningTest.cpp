@@ -57,6 +57,15 @@ TEST(Meaning, Pointwise) {
   EXPECT_THAT(eval("f64[M, N]", "select(x > 3 and not (x == 5), x, -x)"), ElementsAre(-1, -2, -3, 4, -5, 6));
   EXPECT_THAT(eval("f64[M, N]", "pow(x, 2)"), ElementsAre(1, 4, 9, 16, 25, 36));
   EXPECT_THAT(eval("f64[N]", "floor(v / 7) + ceil(v / 7)"), ElementsAre(3, 5, 9));
+  EXPECT_THAT(eval("f64[N]", "fmod(v - 24, 4.5)"), ElementsAre(-0.5, -4, 1.5));
+  EXPECT_THAT(eval("f64[N]", "(v - 24) % 4.5"), ElementsAre(4, 0.5, 1.5));
+  EXPECT_THAT(eval("f64[N]", "floor_divide(v - 24, 4.5)"), ElementsAre(-4, -1, 1));
+  EXPECT_THAT(eval("f64[M, N]", "round(x / 2)"), ElementsAre(0, 1, 2, 2, 2, 3));
+  EXPECT_THAT(eval("f64[M, N]", "trunc((x - 4) / 2)"), ElementsAre(-1, -1, 0, 0, 0, 1));
+  EXPECT_THAT(eval("f64[M, N]", "sign(x - 3) / 2"), ElementsAre(-0.5, -0.5, 0, 0.5, 0.5, 0.5));
+  EXPECT_THAT(eval("i64[M]", "round(n) + trunc(n) / 2 + sign(n)"), ElementsAre(-7 - 4 - 1, 9 + 4 + 1));
+  EXPECT_THAT(eval("f64[N]", "(log1p(v * 1e-20) + expm1(v * 1e-20)) / (v * 1e-20)"), ElementsAre(2, 2, 2));
+  EXPECT_THAT(eval("bool[M, N]", "(x > 2 & 7) ^ ~(x < 4) | (x == 3)"), ElementsAre(0, 0, 1, 0, 0, 0));
 }
 
 TEST(Meaning, Precedence) {
