@@ -52,7 +52,8 @@ class Gradients(unittest.TestCase):
         q, k, v = (t.requires_grad_() for t in (normal(2, 4, 5, 8), normal(2, 2, 7, 8), normal(2, 2, 7, 3)))
         mask = normal(5, 7) > -0.5
         mask[1] = False
-        for options in ({}, {"is_causal": True}, {"attn_mask": causal_lower_right(5, 7)}, {"attn_mask": mask}, {"attn_mask": normal(4, 5, 7), "scale": -0.7}):
+        for options in ({}, {"is_causal": True}, {"attn_mask": causal_lower_right(5, 7)}, {"attn_mask": mask},
+                        {"attn_mask": normal(4, 5, 7), "scale": -0.7}):
             with self.subTest(options=list(options)):
                 self.assertTrue(torch.autograd.gradcheck(
                     lambda *a: attention(*a, enable_gqa=True, **options), (q, k, v)))
