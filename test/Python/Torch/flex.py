@@ -231,7 +231,7 @@ class Flex(unittest.TestCase):
     # torch.compile.
 
     def same_compiled(self, model, *calls, **options):
-        """Compiles without a break of the graph, compares with the function itself, and returns the number of graphs."""
+        """Compiles without a break of the graph, compares with the function, and returns the number of graphs."""
         torch._dynamo.reset()
         counter = torch._dynamo.testing.CompileCounterWithBackend("aot_eager")
         compiled = torch.compile(model, fullgraph=True, backend=counter, **options)
@@ -270,8 +270,8 @@ class Flex(unittest.TestCase):
         q, k, v = reference.inputs(1, 2, 24, 24, 8)
         causal = flex.create_block_mask(lambda b, h, i, j: j <= i, 1, 1, 24, 24, device="cpu", BLOCK_SIZE=8)
         table = torch.tensor([[1, 0, 0], [1, 1, 0], [0, 1, 1]], dtype=torch.int32)[None, None]
-        tables = flex.BlockMask.from_kv_blocks(table.sum(-1).int(), table.argsort(dim=-1, descending=True, stable=True).int(),
-                                               BLOCK_SIZE=8, seq_lengths=(24, 24))
+        order = table.argsort(dim=-1, descending=True, stable=True).int()
+        tables = flex.BlockMask.from_kv_blocks(table.sum(-1).int(), order, BLOCK_SIZE=8, seq_lengths=(24, 24))
 
         def model(q, k, v, mask):
             out, aux = flex_attention(q, k, v, block_mask=mask, return_aux=flex.AuxRequest(lse=True, max_scores=True))
