@@ -243,8 +243,8 @@ class Tracer(TorchDispatchMode):
         elif name == "lift_fresh" and type(source) is torch.Tensor:
             value = source
         else:
-            value = {"scalar_tensor": args[:1], "full": args[1:2], "new_full": args[2:3], "zeros": [0], "new_zeros": [0],
-                     "ones": [1], "new_ones": [1]}.get(name)
+            value = {"scalar_tensor": args[:1], "full": args[1:2], "new_full": args[2:3],
+                     "zeros": [0], "new_zeros": [0], "ones": [1], "new_ones": [1]}.get(name)
             if not value:
                 refuse(f"a tensor made by {name}", "its value is not known under torch.compile", "use a Python number")
             value = value[0]
