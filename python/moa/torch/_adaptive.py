@@ -47,7 +47,7 @@ class AttentionMetrics:
     decisions: the variant of each head as texts, nested as `plans`.
     sizes: the sizes of the call: batch B, heads H, queries N, keys M.
     bytes_read, bytes_written: the bytes of the distinct elements of the inputs and outputs of the attention kernel,
-        without projections and weights. Caches may make the traffic of a device larger, and never smaller.
+        without projections, weights, decisions and workspace. Keys that a mask hides from all queries count too.
     data_movement: the report of the compiler on these sizes, as a dict (docs/Tools.md, The report).
 
     Tensors stay on the device. `variants`, `decisions` and bytes are computed when they are read first.
