@@ -354,7 +354,14 @@ class Tracer(TorchDispatchMode):
         return self.two("floor_divide" if dtype.is_floating_point else "idiv", dtype, a, b)
 
     def op_remainder(self, dtype, a, b):
-        return self.two("remainder" if dtype.is_floating_point else "imod", dtype, a, b)
+        return self.rest("remainder", dtype, a, b) if dtype.is_floating_point else self.two("imod", dtype, a, b)
+
+    def rest(self, op, dtype, a, b):
+        """A remainder of floats. Unlike other operations, it rounds numbers to the type of 16-bit operands."""
+        nodes = [self.number(x, dtype) for x in (a, b)]
+        nodes = [self.graph.const(torch.tensor(n.args[0], dtype=dtype).item(), dtype) if n.op == "const" else n
+                 for n in nodes]
+        return self.graph.apply(op, *nodes, dtype=dtype)
 
     def truncated(self, dtype, a, b):
         """Quotient and remainder of integers, rounded towards zero."""
@@ -367,7 +374,7 @@ class Tracer(TorchDispatchMode):
                 g.select(differs, g.arithmetic("-", r, y, dtype), r))
 
     def op_fmod(self, dtype, a, b):
-        return self.two("fmod", dtype, a, b) if dtype.is_floating_point else self.truncated(dtype, a, b)[1]
+        return self.rest("fmod", dtype, a, b) if dtype.is_floating_point else self.truncated(dtype, a, b)[1]
 
     def op_atan2(self, dtype, a, b):
         return self.two("atan2", dtype, a, b)
