@@ -87,11 +87,12 @@ def numpy_adapter():
 #===-----------------------------------------------------------------------===#
 
 
-def _export(array, name):
-    """Returns the capsule of an array. Nothing waits: the kernel goes to the stream of the array's library."""
+def _export(array, name, waits=False):
+    """Returns the capsule of an array. Nothing waits: the kernel goes to the stream of the array's library. With `waits`
+    the library orders the export by itself."""
     try:
         type_, _ = array.__dlpack_device__()
-        options = {"stream": -1} if type_ in (2, 13) else {}
+        options = {"stream": -1} if type_ in (2, 13) and not waits else {}
         try:
             return array.__dlpack__(max_version=(1, 3), **options)
         except TypeError:  # a library of before DLPack 1
@@ -217,7 +218,7 @@ def _make_jax():
 
     def export(array, name):
         jax.block_until_ready(array)
-        return _export(array, name)
+        return _export(array, name, waits=True)  # JAX takes -1 for the handle of a stream
 
     def empty(shape, dtype, device):
         type_ = _TYPES[dtype]

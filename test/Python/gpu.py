@@ -6,9 +6,11 @@ By hand, with whichever of the libraries are there: PYTHONPATH=build/python pyth
 """
 import importlib.util
 import os
+import sys
 import unittest
 
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+sys.path.pop(0)  # cuda.py of this folder is not NVIDIA's package
 
 import numpy as np  # noqa: E402
 
@@ -122,14 +124,25 @@ class Gpu(unittest.TestCase):
         self.assertLess(np.abs(self.own.read(x) - 2).max(), 1e-6)
 
     def test_refusals(self):
-        kernel = moa.compile(SOURCE, "cuda", T="f32")
-        (q, k, v), _ = self.inputs("f32")
-        with self.assertRaisesRegex(moa.ArgumentError, "requires H % G == 0"):
-            kernel(q, k[:, :0], v[:, :0], 0.125)
-        with self.assertRaisesRegex(moa.ArgumentTypeError, "K: "):
-            kernel(q, self.own.make(np.zeros((2, 2, 300, 64), np.float32), "f16"), v, 0.125)
-        with self.assertRaisesRegex(moa.DeviceError, "copy it there, or compile with target"):
-            kernel(q, np.zeros((2, 2, 300, 64), np.float32), v, 0.125)
+        """Each wrong call raises its error, and writes nothing."""
+        kernel = moa.compile(SOURCE, "cuda", T="f16")
+        (q, k, v), values = self.inputs("f16")
+        odd, wide = (self.own.make(np.zeros((2, heads, 300, width), np.float32), "f16")
+                     for heads, width in ((3, 64), (2, 72)))
+        full = self.own.make(np.zeros((2, 2, 300, 64), np.float32), "f32")
+        for what, error, pattern, arguments in (
+                ("heads that do not divide", moa.ArgumentError, "requires H % G == 0", (q, odd, odd)),
+                ("another length", moa.ArgumentError, "V: ", (q, k, v[:, :, :200])),
+                ("another width", moa.ArgumentError, "K: ", (q, wide, v)),
+                ("another number of axes", moa.ArgumentError, "K: ", (q, k[0], v)),
+                ("another type", moa.ArgumentTypeError, "K: ", (q, full, v)),
+                ("an array of the CPU", moa.DeviceError, "copy it there, or compile with target",
+                 (q, np.zeros((2, 2, 300, 64), np.float16), v))):
+            with self.subTest(what=what), self.assertRaisesRegex(error, pattern) as caught:
+                kernel(*arguments, 0.125)
+            print(f"{self.library}, {what}: {type(caught.exception).__name__}: {caught.exception}")
+        # The device and the kernel still work.
+        self.assertLess(distance(self.own.read(kernel(q, k, v, 0.125).O), expected(*values, 0.125)[0]), BOUNDS["f16"])
 
 
 class Torch(Gpu):
@@ -169,11 +182,30 @@ class Torch(Gpu):
             graph.replay()
             self.assertTrue(torch.equal(out, kernel(q, k, v, 0.125).O))
 
-    def test_gradients(self):
-        kernel = moa.compile(SOURCE, "cuda", T="f32")
-        (q, k, v), _ = self.inputs("f32")
-        with self.assertRaisesRegex(moa.ArgumentTypeError, "Q: requires a gradient"):
-            kernel(q.requires_grad_(), k, v, 0.125)
+    def test_more_refusals(self):
+        torch = self.own.module
+        kernel = moa.compile(SOURCE, "cuda", T="bf16")
+        (q, k, v), values = self.inputs("bf16")
+        out = torch.full_like(q, 7), torch.full(q.shape[:-1], 7.0, device="cuda")
+        turned = k.transpose(-1, -2).contiguous().transpose(-1, -2)
+        shifted = torch.empty(k.numel() + 1, dtype=k.dtype, device="cuda")[1:].view(k.shape)
+        for what, error, pattern, arguments, options in (
+                ("requires a gradient", moa.ArgumentTypeError, "Q: requires a gradient",
+                 (q.clone().requires_grad_(), k, v), {}),
+                ("a last axis that is not adjacent", moa.ArgumentError, "K: ", (q, turned, v), {}),
+                ("a base that is not aligned", moa.ArgumentError, "K: ", (q, shifted, v), {}),
+                ("a result on the CPU", moa.DeviceError, "O: ", (q, k, v), {"out": (out[0].cpu(), out[1])}),
+                ("a result that overlaps an input", moa.ArgumentError, "O", (q, k, v), {"out": (q, out[1])}),
+                ("a workspace on the CPU", moa.Error, "workspace", (q, k, v),
+                 {"workspace": torch.empty(1 << 22, dtype=torch.uint8)})):
+            with self.subTest(what=what), self.assertRaisesRegex(error, pattern) as caught:
+                kernel(*arguments, 0.125, **{"out": out, **options})
+            print(f"{self.library}, {what}: {type(caught.exception).__name__}: {caught.exception}")
+        torch.cuda.synchronize()
+        self.assertTrue((out[0] == 7).all() and (out[1] == 7).all(), "nothing is written")
+        with torch.no_grad():
+            found = kernel(q.clone().requires_grad_(), k, v, 0.125).O
+        self.assertLess(distance(self.own.read(found), expected(*values, 0.125)[0]), BOUNDS["bf16"])
 
 
 class Cupy(Gpu):

@@ -24,7 +24,7 @@ COLUMNS = {
 }
 NOT_OFFERED = "–"
 UNSEEN = "?"  # in columns of a GPU: not observed yet
-WORDS = {NOT_OFFERED, "right", "error", "0", "NaN", "mean of V", "unmasked", "both", "mask only", "causal only",
+WORDS = {NOT_OFFERED, "right", "error", "0", "NaN", "mean of V", "unmasked", "both", "mask only", "causal only", "other", "wrong",
          "top-left", "bottom-right", "as written", "some rows NaN", "every row NaN", "empty", "e", "2",
          "B, H, N", "B, N, H", "B, H, N, 1", "B, H, N padded", "−∞", "+∞", "−2.4e38"}
 
@@ -118,7 +118,7 @@ def distance(found, expected):
 
 
 def judge(found, candidates, bound):
-    """Returns the word whose array is `found`, or "NaN"; words must be far from each other."""
+    """Returns the word whose array is `found`, "NaN", or "other"; words must be far from each other."""
     arrays = list(candidates.items())
     for k, (word, array) in enumerate(arrays):
         for other, rival in arrays[k + 1:]:
@@ -126,8 +126,7 @@ def judge(found, candidates, bound):
                 raise Unclear(f"{word} and {other} are too close")
     if np.isnan(found).all():
         return "NaN"
-    return next((word for word, array in arrays if distance(found, array) < bound),
-                f"none of {', '.join(candidates)}")
+    return next((word for word, array in arrays if distance(found, array) < bound), "other")
 
 
 def right_or_wrong(found, expected, bound):

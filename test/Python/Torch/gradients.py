@@ -173,7 +173,7 @@ class Gradients(unittest.TestCase):
         with self.assertRaisesRegex(NotImplementedError, r"attn_mask requires a gradient.*attn_mask\.detach\(\)"):
             attention(q, k, v, mask)
         with self.assertRaisesRegex(NotImplementedError, "attn_mask requires a gradient"):
-            torch.ops.moa.scaled_dot_product_attention(q, k, v, mask, False, 0.3, False).sum().backward()
+            torch.ops.moa.scaled_dot_product_attention(q, k, v, mask, False, False, 0.3, False).sum().backward()
         with torch.no_grad():
             self.assertFalse(attention(q, k, v, mask).requires_grad)
         first, = torch.autograd.grad(attention(q, k, v).square().sum(), q, create_graph=True)
