@@ -81,8 +81,8 @@ def may_be_infinite(node):
         divisor = node.args[1]
         nonzero = is_positive(divisor) or divisor.op == "const" and divisor.args[0] < 0
         return not nonzero or may_be_infinite(node.args[0])
-    if node.op in ("select", "+", "-", "neg", "min", "max", "abs", "floor", "ceil", "round", "trunc", "remainder", "sqrt",
-                   "convert"):
+    if node.op in ("select", "+", "-", "neg", "min", "max", "abs", "floor", "ceil", "round", "trunc", "remainder",
+                   "sqrt", "convert"):
         return any(may_be_infinite(a) for a in Writer.children(node))
     return False
 

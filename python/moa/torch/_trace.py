@@ -681,8 +681,8 @@ def comparison(op):
     return compare
 
 
-for _op in ("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "tanh", "sin", "cos", "erf", "log1p", "expm1", "asin", "acos", "atan",
-            "sinh", "cosh"):
+for _op in ("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "tanh", "sin", "cos", "erf", "log1p", "expm1", "asin",
+            "acos", "atan", "sinh", "cosh"):
     setattr(Tracer, "op_" + _op, unary(_op))
 for _op, _sign in {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}.items():
     setattr(Tracer, "op_" + _op, comparison(_sign))

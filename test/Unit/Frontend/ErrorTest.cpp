@@ -348,8 +348,8 @@ const ErrorCase types[] = {
      "3:7: error: '+' expects numbers, but got bool, index; "
      "make a number of a bool with select(p, 1, 0)"},
     {"AndNumbers", KERNEL("z = c and c\nO = x"), "3:7: error: 'and' expects bool, but got i32, i32; compare first"},
-    {"BitsOfBool", KERNEL("z = p & p\nO = x"), "3:7: error: '&' expects integers, but got bool"},
-    {"ModOfReals", KERNEL("z = x % 2\nO = x"), "3:7: error: '%' expects integers", "x - floor(x / y) * y"},
+    {"ShiftOfBool", KERNEL("z = p << p\nO = x"), "3:7: error: '<<' expects integers, but got bool"},
+    {"ModOfBool", KERNEL("z = p % p\nO = x"), "3:7: error: '%' expects numbers", "select(p, 1, 0)"},
     {"MaskPredicate", KERNEL("O = mask(x, x)"),
      "3:5: error: 'mask' expects a predicate of type bool first, but got f32"},
     {"SelectCondition", KERNEL("O = select(x, x, x)"), "3:5: error: 'select' expects a bool first"},
