@@ -1,4 +1,4 @@
-"""What was compiled, kept on disk (docs/Python.md, "The cache").
+"""Keeps compiled kernels on disk (docs/Python.md, "The cache").
 
 An entry is one file: a mark, the SHA-256 of the rest, the length of a JSON text, the text, and the
 code. It is written to a file of its own in the same directory and then renamed, so a reader sees all
@@ -80,7 +80,7 @@ def _trim(place: str, kept: str) -> None:
 
 
 def processor() -> str:
-    """Returns what tells this processor from others."""
+    """Returns the vendor, model and features of this processor, or else its architecture."""
     facts = {}
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:

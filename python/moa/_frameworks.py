@@ -1,4 +1,4 @@
-"""What the libraries of arrays have of their own: allocation, streams and devices.
+"""Adapts libraries of arrays: allocation, streams and devices.
 
 Each type of arrays has an Adapter, which the extension module looks up by the type. No library is
 imported before an array of it is seen.
@@ -88,14 +88,14 @@ def numpy_adapter():
 
 
 def _export(array, name, waits=False):
-    """Returns the capsule of an array. Nothing waits: the kernel goes to the stream of the array's library. With `waits`
-    the library orders the export by itself."""
+    """Returns the capsule of an array. The library does not synchronise, because the kernel runs in its stream. With
+    `waits` it orders the export by itself."""
     try:
         type_, _ = array.__dlpack_device__()
         options = {"stream": -1} if type_ in (2, 13) and not waits else {}
         try:
             return array.__dlpack__(max_version=(1, 3), **options)
-        except TypeError:  # a library of before DLPack 1
+        except TypeError:  # the library predates DLPack 1.0
             return array.__dlpack__(**options)
     except (BufferError, TypeError, ValueError, RuntimeError) as error:
         raise ArgumentTypeError(f"{name}: __dlpack__ refuses the array: {error}") from error
@@ -225,7 +225,7 @@ def _make_jax():
         if device >= 0:
             made = jax.numpy.empty(shape, type_, device=_jax_device(jax, device))
             if made.dtype != type_:
-                raise ArgumentTypeError(f"a result has elements of {dtype}, which JAX has off; set jax_enable_x64")
+                raise ArgumentTypeError(f"a result has elements of {dtype}, which JAX disables by default; set jax_enable_x64")
             return made
         count = type_.itemsize
         for extent in shape:

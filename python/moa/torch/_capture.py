@@ -4,7 +4,7 @@ Dynamo does so for the higher-order operator `flex_attention` of PyTorch, which 
 this name for Dynamo. Whatever runs Dynamo's graph, it calls the operator with graphs in place of the functions. The
 graphs become a specification, and moa::flex_attention is all that remains.
 
-Earlier versions of Dynamo expect the results that PyTorch's operator has, whatever this one returns.
+Earlier versions of Dynamo assume the results of PyTorch's operator, so IS_KNOWN is false for them.
 """
 import torch
 from torch._ops import HigherOrderOperator
@@ -40,7 +40,7 @@ def everything(b, h, i, j):
 
 
 def compute(query, key, value, score_mod, mask_mod, scale, results):
-    """Stands for _flex.compute where Dynamo traces."""
+    """Replaces _flex.compute while Dynamo traces."""
     options = {"mask": mask_mod is not None, "lse": "lse" in results, "top": "top" in results}
     score_mod, mask_mod = same if score_mod is None else score_mod, everything if mask_mod is None else mask_mod
     return captured(query, key, value, score_mod, (mask_mod,), scale, options)

@@ -56,19 +56,19 @@ def absence(g, node):
 
 
 def is_positive(node):
-    """Whether a float is known to be positive and finite."""
+    """Returns whether a float is known to be positive and finite."""
     return node.op == "const" and 0 < node.args[0] < math.inf or node.op == "convert" and node.args[0].low > 0
 
 
 def captured(node):
-    """Whether a value is a float of a captured tensor, converted or not."""
+    """Returns whether a value is a float of a captured tensor, converted or not."""
     while node.op == "convert" and node.args[0].is_float:
         node = node.args[0]
     return node.op in ("item", "read") and node.is_float
 
 
 def may_be_infinite(node):
-    """Whether a value may be -inf. Captured factors count as finite, and so does the score."""
+    """Returns whether a value may be -inf. Captured factors count as finite, and so does the score."""
     if not node.is_float:
         return False
     if node.op == "const":

@@ -205,7 +205,7 @@ class Writer:
                 yield from (e for e in a if isinstance(e, Node))
 
     def narrow(self, dtype):
-        """Whether values of this type must be rounded where the kernel computes in `compute`."""
+        """Returns whether values of this type must be rounded where the kernel computes in `compute`."""
         return dtype in (torch.bfloat16, torch.float16) or dtype == torch.float32 and self.compute == torch.float64
 
     def text(self, node, at=()):

@@ -1,7 +1,8 @@
 """PyTorch's own scaled_dot_product_attention on a GPU, computed by kernels that MoA compiles.
 
 torch.nn.attention has a registry of implementations of flash attention. An implementation replaces operators of
-PyTorch for CUDA tensors. This one replaces the forward pass, and calls PyTorch's kernel where it takes no part.
+PyTorch for CUDA tensors. This one replaces the forward pass. It calls PyTorch's
+kernel for calls that `refusal` rejects.
 """
 import functools
 import math

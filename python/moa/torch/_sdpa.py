@@ -12,10 +12,16 @@ FLOATS = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 
 
 def declarations(rank, key_heads, value_heads, mask, causal):
-    """Returns what the forward and the backward pass share, on arrays of `rank` axes: the function that writes the
-    shape of an array with other heads and trailing axes, symbols, constraints, definitions up to the scores, the names
-    of keys and values per query head, and parameters. `mask` is None, "bool" or a float type. `key_heads` and
-    `value_heads` say whether several query heads share one. `causal` is None, or the condition of query i and key j."""
+    """Returns the declarations that the forward and the backward pass share, on arrays of `rank` axes:
+
+    - the function that writes the shape of an array with other heads and trailing axes,
+    - symbols, constraints, and definitions up to the scores,
+    - the names of keys and values per query head,
+    - parameters.
+
+    `mask` is None, "bool" or a float type. `key_heads` and `value_heads` say whether several query heads share one.
+    `causal` is None, or the condition of query i and key j.
+    """
     leading = [f"B{k}" for k in range(rank - 3)] + (["H"] if rank > 2 else [])
     variables = [f"b{k}" for k in range(rank - 3)] + (["h"] if rank > 2 else [])
     shape = lambda heads, *rest: f"[{', '.join((leading[:-1] + [heads] if heads else leading) + list(rest))}]"

@@ -357,7 +357,7 @@ class Tracer(TorchDispatchMode):
         return self.rest("remainder", dtype, a, b) if dtype.is_floating_point else self.two("imod", dtype, a, b)
 
     def rest(self, op, dtype, a, b):
-        """A remainder of floats. Unlike other operations, it rounds numbers to the type of 16-bit operands."""
+        """Returns a remainder of floats. Numbers are first rounded to the type of 16-bit operands."""
         nodes = [self.number(x, dtype) for x in (a, b)]
         nodes = [self.graph.const(torch.tensor(n.args[0], dtype=dtype).item(), dtype) if n.op == "const" else n
                  for n in nodes]

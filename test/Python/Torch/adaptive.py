@@ -356,6 +356,12 @@ class Adaptive(unittest.TestCase):
         plain = self.module()(q, k, v)[2]
         self.assertEqual((plain.tolerance, plain.reasons, plain.variants), (None, (), ("unmodified",)))
 
+    def test_reasons_of_rank(self):
+        module = self.module(enable_adaptive_rank=True)
+        q, k, v = self.few_keys(30, 0)
+        found = module(q, k, v, need_weights=False)[2]
+        self.assertFalse([reason for reason in found.reasons if "fewer bits" in reason or "--" in reason])
+
     def test_bytes(self):
         module = self.module(enable_adaptive_precision=True)
         q, k, v = (torch.randn(2, n, 64) for n in (300, 600, 600))
