@@ -1,5 +1,6 @@
 """FlexAttention's interface: Python functions of scores and masks become one kernel."""
 import math
+from typing import List  # PyTorch 2.6 reads these forms alone
 
 import torch
 
@@ -212,7 +213,7 @@ def check(query, key, value, enable_gqa):
 
 @torch.library.custom_op("moa::flex_attention", mutates_args=())
 def _operator(specification: str, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
-              captured: list[torch.Tensor], scale: float, rows: int, wide: torch.dtype) -> list[torch.Tensor]:
+              captured: List[torch.Tensor], scale: float, rows: int, wide: torch.dtype) -> List[torch.Tensor]:
     results = [((*query.shape[:3], value.shape[3]), query.dtype)] + [(query.shape[:3], wide)] * rows
     return _kernels.attend(specification, (query, key, value), [*captured, scale], results)
 

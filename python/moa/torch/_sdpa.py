@@ -1,6 +1,7 @@
 """PyTorch's scaled_dot_product_attention."""
 import functools
 import math
+from typing import Optional, Tuple  # PyTorch 2.6 reads these forms alone
 
 import torch
 from torch.nn.attention.bias import CausalBias, CausalVariant
@@ -203,23 +204,23 @@ def summed(tensor, shape):
 
 
 @torch.library.custom_op("moa::scaled_dot_product_attention", mutates_args=())
-def _operator(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_mask: torch.Tensor | None,
+def _operator(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_mask: Optional[torch.Tensor],
               is_causal: bool, lower_right: bool, scale: float, enable_gqa: bool) -> torch.Tensor:
     return Call(query, key, value, attn_mask, is_causal, lower_right, scale, enable_gqa).forward(lse=False)[0]
 
 
 @torch.library.custom_op("moa::scaled_dot_product_attention_lse", mutates_args=())
-def _operator_lse(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_mask: torch.Tensor | None,
+def _operator_lse(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_mask: Optional[torch.Tensor],
                   is_causal: bool, lower_right: bool, scale: float,
-                  enable_gqa: bool) -> tuple[torch.Tensor, torch.Tensor]:
+                  enable_gqa: bool) -> Tuple[torch.Tensor, torch.Tensor]:
     return Call(query, key, value, attn_mask, is_causal, lower_right, scale, enable_gqa).forward(lse=True)
 
 
 @torch.library.custom_op("moa::scaled_dot_product_attention_backward", mutates_args=())
 def _operator_backward(gradient: torch.Tensor, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
-                       attn_mask: torch.Tensor | None, out: torch.Tensor, lse: torch.Tensor, is_causal: bool,
+                       attn_mask: Optional[torch.Tensor], out: torch.Tensor, lse: torch.Tensor, is_causal: bool,
                        lower_right: bool, scale: float,
-                       enable_gqa: bool) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+                       enable_gqa: bool) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     call = Call(query, key, value, attn_mask, is_causal, lower_right, scale, enable_gqa)
     return tuple(call.backward(gradient, out, lse, [t.shape for t in (query, key, value)]))
 
