@@ -225,7 +225,8 @@ def _make_jax():
         if device >= 0:
             made = jax.numpy.empty(shape, type_, device=_jax_device(jax, device))
             if made.dtype != type_:
-                raise ArgumentTypeError(f"a result has elements of {dtype}, which JAX disables by default; set jax_enable_x64")
+                raise ArgumentTypeError(f"a result has elements of {dtype}, which JAX disables by default; set "
+                                        "jax_enable_x64")
             return made
         count = type_.itemsize
         for extent in shape:
@@ -269,7 +270,8 @@ class _Contexts:
     def ask(self, function, *arguments):
         code = getattr(self.driver, function)(*arguments)
         if code:
-            raise DeviceError(f"the CUDA driver refuses {function} with error {code}; an earlier kernel may have failed")
+            raise DeviceError(f"the CUDA driver refuses {function} with error {code}; an earlier kernel may have "
+                              "failed")
 
     def enter(self, device):
         if self.driver is None:
@@ -308,6 +310,9 @@ def resolve(type_):
     """Returns the adapter of a type of arrays, or None if it is no such type."""
     numpy = sys.modules.get("numpy")
     if numpy is not None and issubclass(type_, numpy.ndarray):
+        if any(base.__module__.startswith("numpy.ma") for base in type_.__mro__):
+            raise ArgumentTypeError("masked arrays of NumPy are not taken, because kernels do not read their masks; "
+                                    "give array.filled(…), or the mask as an input")
         return _resolve_name("numpy")
     if not hasattr(type_, "__dlpack__") or not hasattr(type_, "__dlpack_device__"):
         return None

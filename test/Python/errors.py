@@ -140,6 +140,11 @@ class Calls(Case):
             self.kernel(q, q, q, 1, out=normal(1, 2, 5, 16))
         self.assertTrue((self.out == 7).all())
 
+    def test_masked_arrays(self):
+        array = np.ma.masked_array(np.zeros(3, np.int32), [True, False, False])
+        self.assertRefused(moa.ArgumentTypeError, "masked arrays of NumPy are not taken, because kernels do not read their "
+                           "masks; give array.filled(…), or the mask as an input", moa.compile(DOUBLE), array)
+
     def test_strides(self):
         q = self.q
         with self.assertRaisesRegex(moa.ArgumentError, "^Q: stride -16 on axis 2 is negative"):

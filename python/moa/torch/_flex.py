@@ -254,6 +254,8 @@ def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=Non
 
     `mask_mod` may be given without a BlockMask. Tables of a BlockMask are read only if it has no mask function.
     """
+    _kernels.refuse_tangents("flex_attention", query, key, value)
+    query, key, value = _kernels.autocast(query, key, value)
     check(query, key, value, enable_gqa)
     if block_mask is not None:
         if mask_mod is not None:

@@ -4,6 +4,7 @@ import functools
 import warnings
 
 import torch
+from torch.autograd import forward_ad
 
 import moa
 
@@ -53,6 +54,25 @@ def adaptive(text, device, settings, result, tolerance, **options):
     require_device(device)
     return _adaptive(text, device.type, tuple(sorted(settings.items())), result, tolerance,
                      tuple(sorted(options.items())))
+
+
+def refuse_tangents(name, *tensors):
+    """Raises an error for tensors of forward-mode differentiation, for which PyTorch's custom operators give 0."""
+    if torch.compiler.is_compiling():
+        return
+    if any(t is not None and forward_ad.unpack_dual(t).tangent is not None for t in tensors):
+        raise NotImplementedError(f"{name} has no forward-mode derivative (torch.func.jvp, dual tensors); use reverse "
+                                  "mode, or PyTorch's function")
+
+
+def autocast(*tensors):
+    """Returns the tensors in the type of autocast, if it is on. PyTorch's attention functions do so too."""
+    device = tensors[0].device.type
+    if not torch.is_autocast_enabled(device):
+        return tensors
+    dtype = torch.get_autocast_dtype(device)
+    return tuple(t if t is None or not t.is_floating_point() or t.dtype == torch.float64 else t.to(dtype)
+                 for t in tensors)
 
 
 def context(device):

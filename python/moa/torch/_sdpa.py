@@ -62,13 +62,22 @@ def kernel_text(name, symbols, widths, parameters, results, requires, lines):
             + "{\n" + "".join(f"  {line}\n" for line in lines) + "}\n")
 
 
+def is_float(mask):
+    """Returns whether a mask is added. Then lse may lose the logarithm: -3.4e38 + log 4 is -3.4e38. So gradients need
+    the maximum and the sum of each row in its place."""
+    return mask is not None and mask != "bool"
+
+
 @functools.lru_cache(maxsize=4096)
 def specification(rank, key_heads, value_heads, widths, mask, causal, compute, lse=False):
-    """Returns the text of attention, and of the logarithm of each row's sum if `lse` is set."""
+    """Returns the text of attention, and of the statistics of each row that its gradients need if `lse` is set."""
     shape, symbols, requires, lines, used, parameters = declarations(rank, key_heads, value_heads, mask, causal)
     lines.append(f"O = softmax(S) +.* {used[1]}")
     results = [f"O : T{shape('', 'N', 'E')}"]
-    if lse:
+    if lse and is_float(mask):
+        lines += ["top = max/ S", "total = +/ exp(S -@(1,0) top)"]
+        results += [f"{name} : {compute}{shape('', 'N')}" for name in ("top", "total")]
+    elif lse:
         lines.append("lse = logsumexp(S)")
         results.append(f"lse : {compute}{shape('', 'N')}")
     return kernel_text("sdpa", symbols, widths, parameters + [f"scale : {compute}"], results, requires, lines)
@@ -77,13 +86,16 @@ def specification(rank, key_heads, value_heads, widths, mask, causal, compute, l
 @functools.lru_cache(maxsize=4096)
 def backward_specification(rank, key_heads, value_heads, widths, mask, causal, compute, types):
     """Returns the text of the gradients of query, key and value, which have the types `types` and one entry per query
-    head. The weights are computed again from lse, so no N×M array is stored (docs/Recipes.md, Backward pass)."""
+    head. The weights are computed again from statistics of rows, so no N×M array is stored (docs/Recipes.md, Backward
+    pass)."""
     shape, symbols, requires, lines, used, parameters = declarations(rank, key_heads, value_heads, mask, causal)
-    lines += ["P = exp(S -@(1,0) lse)", "delta = +/ (dO * O)",
+    statistics = ("top", "total") if is_float(mask) else ("lse",)
+    weights = "exp(S -@(1,0) top) /@(1,0) total" if is_float(mask) else "exp(S -@(1,0) lse)"
+    lines += [f"P = {weights}", "delta = +/ (dO * O)",
               f"dS = P * ((dO +.* transpose({used[1]})) -@(1,0) delta)", f"dQ = (dS +.* {used[0]}) * scale",
               "dK = (transpose(dS) +.* Q) * scale", "dV = transpose(P) +.* dO"]
-    parameters += [f"O : T{shape('', 'N', 'E')}", f"dO : T{shape('', 'N', 'E')}", f"lse : {compute}{shape('', 'N')}",
-                   f"scale : {compute}"]
+    parameters += [f"O : T{shape('', 'N', 'E')}", f"dO : T{shape('', 'N', 'E')}",
+                   *(f"{name} : {compute}{shape('', 'N')}" for name in statistics), f"scale : {compute}"]
     results = [f"{name} : {dtype}{shape('', *axes)}" for name, dtype, axes in
                zip(("dQ", "dK", "dV"), types, (("N", "D"), ("M", "D"), ("M", "E")))]
     return kernel_text("sdpa_backward", symbols, widths, parameters, results, requires, lines)
@@ -165,6 +177,7 @@ class Call:
         self.query, self.key, self.value, self.mask = map(self.flat, arrays)
         self.scale, is_wide = scale, attn_mask is not None and attn_mask.dtype == torch.float64
         self.compute = torch.float64 if query.dtype == torch.float64 or is_wide else torch.float32
+        self.is_added = attn_mask is not None and attn_mask.dtype != torch.bool
         self.widths = (query.shape[-1], value.shape[-1])
         rank = self.query.dim()
         shared = [rank > 2 and t.shape[-3] != self.query.shape[-3] for t in (self.key, self.value)]
@@ -176,20 +189,25 @@ class Call:
         return tensor if tensor is None or not self.is_flat else tensor.reshape(-1, *tensor.shape[-1 - own:])
 
     def forward(self, lse):
-        shape = self.query.shape[:-1]
-        results = [((*shape, self.widths[1]), self.query.dtype)] + ([(shape, self.compute)] if lse else [])
+        """Returns the output and, with `lse`, statistics of the rows: lse and nothing, or the maximum and the sum."""
+        shape, count = self.query.shape[:-1], 0 if not lse else 2 if self.is_added else 1
+        results = [((*shape, self.widths[1]), self.query.dtype)] + [(shape, self.compute)] * count
         out, *rest = _kernels.attend(specification(*self.facts, lse=lse), (self.query, self.key, self.value),
                                      ([] if self.mask is None else [self.mask]) + [self.scale], results)
         n = self.query.shape[-2]
-        return out.reshape(*self.leading, n, self.widths[1]), *(t.reshape(*self.leading, n) for t in rest)
+        rest = [t.reshape(*self.leading, n) for t in rest]
+        if lse and not self.is_added:
+            rest.append(out.new_empty(0, dtype=self.compute))
+        return out.reshape(*self.leading, n, self.widths[1]), *rest
 
-    def backward(self, gradient, out, lse, shapes):
+    def backward(self, gradient, out, lse, total, shapes):
         """Returns the gradients of query, key and value, summed to the shapes of the inputs."""
         full = self.query.shape[:-2]
         sizes = [(*self.leading, *t.shape[-2:]) for t in (self.query, self.key, self.value)]
         types = [self.query.dtype if size == tuple(shape) else self.compute for size, shape in zip(sizes, shapes)]
         text = backward_specification(*self.facts, tuple(SCALARS[t] for t in types))
-        arrays = [*map(_kernels.copyable, (self.flat(out), self.flat(gradient))), self.flat(lse, 1), self.scale]
+        arrays = [*map(_kernels.copyable, (self.flat(out), self.flat(gradient))), self.flat(lse, 1),
+                  *([self.flat(total, 1)] if self.is_added else []), self.scale]
         made = _kernels.attend(text, (self.query, self.key, self.value),
                                ([] if self.mask is None else [self.mask]) + arrays,
                                [((*full, *size[-2:]), t) for size, t in zip(sizes, types)], splits=False)
@@ -212,17 +230,17 @@ def _operator(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_
 @torch.library.custom_op("moa::scaled_dot_product_attention_lse", mutates_args=())
 def _operator_lse(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_mask: Optional[torch.Tensor],
                   is_causal: bool, lower_right: bool, scale: float,
-                  enable_gqa: bool) -> Tuple[torch.Tensor, torch.Tensor]:
+                  enable_gqa: bool) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     return Call(query, key, value, attn_mask, is_causal, lower_right, scale, enable_gqa).forward(lse=True)
 
 
 @torch.library.custom_op("moa::scaled_dot_product_attention_backward", mutates_args=())
 def _operator_backward(gradient: torch.Tensor, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
-                       attn_mask: Optional[torch.Tensor], out: torch.Tensor, lse: torch.Tensor, is_causal: bool,
-                       lower_right: bool, scale: float,
+                       attn_mask: Optional[torch.Tensor], out: torch.Tensor, lse: torch.Tensor, total: torch.Tensor,
+                       is_causal: bool, lower_right: bool, scale: float,
                        enable_gqa: bool) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     call = Call(query, key, value, attn_mask, is_causal, lower_right, scale, enable_gqa)
-    return tuple(call.backward(gradient, out, lse, [t.shape for t in (query, key, value)]))
+    return tuple(call.backward(gradient, out, lse, total, [t.shape for t in (query, key, value)]))
 
 
 @_operator.register_fake
@@ -235,29 +253,31 @@ def _fake(query, key, value, attn_mask, is_causal, lower_right, scale, enable_gq
 def _fake_lse(query, key, value, attn_mask, is_causal, lower_right, scale, enable_gqa):
     out = _fake(query, key, value, attn_mask, is_causal, lower_right, scale, enable_gqa)
     is_wide = torch.float64 in (query.dtype, None if attn_mask is None else attn_mask.dtype)
-    return out, out.new_empty(out.shape[:-1], dtype=torch.float64 if is_wide else torch.float32)
+    lse = out.new_empty(out.shape[:-1], dtype=torch.float64 if is_wide else torch.float32)
+    is_added = attn_mask is not None and attn_mask.dtype != torch.bool
+    return out, lse, torch.empty_like(lse) if is_added else lse.new_empty(0)
 
 
 @_operator_backward.register_fake
-def _fake_backward(gradient, query, key, value, attn_mask, out, lse, is_causal, lower_right, scale, enable_gqa):
+def _fake_backward(gradient, query, key, value, attn_mask, out, lse, total, is_causal, lower_right, scale, enable_gqa):
     return tuple(t.new_empty(t.shape) for t in (query, key, value))
 
 
 def _save(ctx, inputs, output):
     *tensors, ctx.is_causal, ctx.lower_right, ctx.scale, ctx.enable_gqa = inputs
-    out, lse = output if isinstance(output, tuple) else (output, None)
+    out, lse, total = output if isinstance(output, tuple) else (output, None, None)
     if lse is not None:
-        ctx.mark_non_differentiable(lse)
-    ctx.save_for_backward(*tensors, out, lse)
+        ctx.mark_non_differentiable(lse, total)
+    ctx.save_for_backward(*tensors, out, lse, total)
 
 
 def _backward(ctx, gradient, *_):
     refuse_mask_gradient(ctx.needs_input_grad[3])
-    query, key, value, attn_mask, out, lse = ctx.saved_tensors
+    query, key, value, attn_mask, out, lse, total = ctx.saved_tensors
     options = (ctx.is_causal, ctx.lower_right, ctx.scale, ctx.enable_gqa)
     if lse is None:  # the operator without lse was called
-        out, lse = _operator_lse(query, key, value, attn_mask, *options)
-    return *_operator_backward(gradient, query, key, value, attn_mask, out, lse, *options), *[None] * 5
+        out, lse, total = _operator_lse(query, key, value, attn_mask, *options)
+    return *_operator_backward(gradient, query, key, value, attn_mask, out, lse, total, *options), *[None] * 5
 
 
 def _no_second(ctx, *_):
@@ -287,6 +307,8 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
     if isinstance(attn_mask, CausalBias):
         lower_right = corner(attn_mask, query, key, is_causal)
         attn_mask, is_causal = None, True
+    _kernels.refuse_tangents("scaled_dot_product_attention", query, key, value, attn_mask)
+    query, key, value, attn_mask = _kernels.autocast(query, key, value, attn_mask)
     check(query, key, value, attn_mask, dropout_p, is_causal, enable_gqa)
     if scale is None:
         scale = 1 / math.sqrt(query.shape[-1]) if query.shape[-1] else 1.0

@@ -222,14 +222,15 @@ class Tracer(TorchDispatchMode):
         flat = torch.utils._pytree.tree_leaves((args, kwargs))
         name = func._schema.name.split("::")[-1]
         if not any(isinstance(a, Traced) for a in flat):
+            is_changed = func._schema.is_mutable and args and isinstance(args[0], torch.Tensor)
+            if is_changed and id(args[0]) not in self.constants:
+                refuse(str(func), "a captured tensor changes", "do not assign to captured tensors")
             result = func(*args, **kwargs)
             if name in self.CREATED and isinstance(result, torch.Tensor) and result.dim() == 0 \
                     and (name != "lift_fresh" or id(args[0]) not in self.graph.by_id):
                 self.constants[id(result)] = result, self.created(name, args, result)
             elif name in ("_to_copy", "alias", "detach", "clone", "lift_fresh_copy") and id(args[0]) in self.constants:
                 self.constants[id(result)] = result, self.created(name, args, result)
-            elif name.endswith("_") and args and isinstance(args[0], torch.Tensor) and id(args[0]) in self.graph.by_id:
-                refuse(str(func), "a captured tensor changes", "do not assign to captured tensors")
             return result
         return self.operation(func, name, args, kwargs)
 

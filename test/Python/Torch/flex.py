@@ -126,6 +126,17 @@ class Flex(unittest.TestCase):
         expected, _ = reference.eager(q, k, v, lambda s, b, h, i, j: (s * 1.5 + i - j) * 0.5)
         self.assertLess(reference.error(out, expected), 1e-13)
 
+    def test_captured_changes(self):
+        q, k, v = reference.inputs(1, 2, 9, 11, 8)
+        counts = torch.zeros(3)
+
+        def score(s, b, h, i, j):
+            counts.add_(1)
+            return s + counts[0]
+        with self.assertRaisesRegex(UnsupportedError, "a captured tensor changes"):
+            flex_attention(q, k, v, score)
+        self.assertFalse(counts.any())
+
     # Scores of -inf.
 
     def test_where(self):
@@ -321,8 +332,8 @@ class Flex(unittest.TestCase):
         self.refuses(UnsupportedError, "requires a gradient", lambda s, b, h, i, j: s + model.slope[h])
 
     def test_compiled_refusal(self):
-        model = lambda q, k, v: flex_attention(q, k, v, lambda s, b, h, i, j: torch.atan(s))
-        with self.assertRaisesRegex(Exception, "aten.atan.default: the specification language has no operation"):
+        model = lambda q, k, v: flex_attention(q, k, v, lambda s, b, h, i, j: torch.lgamma(s))
+        with self.assertRaisesRegex(Exception, "aten.lgamma.default: the specification language has no operation"):
             torch.compile(model, fullgraph=True, backend="aot_eager")(*reference.inputs(1, 2, 9, 11, 8))
 
     def test_operator(self):

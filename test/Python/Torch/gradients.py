@@ -152,10 +152,10 @@ class Gradients(unittest.TestCase):
         torch.library.opcheck(operators.scaled_dot_product_attention.default, (q, k, v, *options))
         torch.library.opcheck(operators.scaled_dot_product_attention_lse.default, (q, k, v, *options))
         with torch.no_grad():
-            out, lse = operators.scaled_dot_product_attention_lse(q, k, v, *options)
+            out, lse, total = operators.scaled_dot_product_attention_lse(q, k, v, *options)
         scores = (q.detach() @ k.detach().repeat_interleave(2, 1).mT * 0.3).masked_fill(~options[0], -torch.inf)
         self.assertLess(reference.error(lse, torch.logsumexp(scores, -1)), 1e-13)
-        arguments = (normal(2, 6, 5, 4), *(t.detach() for t in (q, k, v)), options[0], out, lse, *options[1:])
+        arguments = (normal(2, 6, 5, 4), *(t.detach() for t in (q, k, v)), options[0], out, lse, total, *options[1:])
         torch.library.opcheck(operators.scaled_dot_product_attention_backward.default, arguments)
 
     def test_operator_without_lse(self):
@@ -166,6 +166,34 @@ class Gradients(unittest.TestCase):
         expected = torch.autograd.grad(math_attention(q, k, v, is_causal=True, scale=0.3).sum(), (q, k, v))
         for a, b in zip(found, expected):
             self.assertLess(reference.error(a, b), 1e-13)
+
+    def test_lowest_masks(self):
+        """A row that is masked wholly by the lowest finite number has equal weights."""
+        for dtype in (torch.float32, torch.float64):
+            q, k, v = (3 * normal(1, 2, n, 8, dtype=dtype, seed=s) for s, n in enumerate((4, 6, 6)))
+            mask = normal(4, 6, dtype=dtype)
+            mask[1] = torch.finfo(dtype).min
+            mask[2, :5] = torch.finfo(dtype).min
+            self.agree(q, k, v, attn_mask=mask)
+
+    def test_forward_mode(self):
+        q = normal(1, 2, 5, 8)
+        with self.assertRaisesRegex(NotImplementedError, "no forward-mode derivative"):
+            torch.func.jvp(lambda x: attention(x, x, x), (q,), (q,))
+        with self.assertRaisesRegex(NotImplementedError, "no forward-mode derivative"):
+            torch.func.jvp(lambda x: moa.torch.flex_attention(x, x, x), (q,), (q,))
+
+    def test_autocast(self):
+        q, k, v = (normal(1, 2, n, 8, dtype=torch.float32) for n in (5, 7, 7))
+        mask = normal(5, 7, dtype=torch.float32)
+        with torch.autocast(DEVICE, dtype=torch.bfloat16):
+            found = attention(q, k.bfloat16(), v, mask), moa.torch.flex_attention(q, k, v)
+            doubles = attention(q.double(), k.double(), v.double())
+        for out, bias in zip(found, (mask.bfloat16(), None)):
+            self.assertEqual(out.dtype, torch.bfloat16)
+            short = [t.bfloat16().double() for t in (q, k, v)]
+            self.assertLess(reference.error(out, math_attention(*short, bias)), 1e-2)
+        self.assertEqual(doubles.dtype, torch.float64)
 
     def test_no_gradient(self):
         q, k, v = normal(1, 2, 5, 8).requires_grad_(), normal(1, 2, 7, 8), normal(1, 2, 7, 8)

@@ -43,6 +43,7 @@ def facts(tensor):
     return tuple(tensor.shape), strides, tensor.dtype
 
 
+@unittest.skipUnless(_registry.is_available(), "PyTorch has no registry")
 class Logic(unittest.TestCase):
 
     def refusal(self, q=(2, 4, 9, 64), k=(2, 4, 9, 64), v=None, dtype=torch.bfloat16, dropout=0.0, causal=False,
