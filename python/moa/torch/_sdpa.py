@@ -134,10 +134,10 @@ def check(query, key, value, attn_mask, dropout_p, is_causal, enable_gqa):
             if t.shape[-3] == 0 or query.shape[-3] % t.shape[-3]:
                 raise ValueError(f"the {query.shape[-3]} heads of query are no multiple of the {t.shape[-3]} heads "
                                  f"of {name}")
-    own = 3 if enable_gqa else 2
     try:
-        torch.broadcast_shapes(*(t.shape[:-own] for t in (query, key, value)))
+        leading_axes(query, key, value, enable_gqa)
     except RuntimeError:
+        own = 3 if enable_gqa else 2
         leading = [list(t.shape[:-own]) for t in (query, key, value)]
         raise ValueError(f"the leading axes {leading[0]}, {leading[1]} and {leading[2]} of query, key and value do not "
                          "broadcast; if query heads share key heads, give enable_gqa=True") from None
@@ -153,10 +153,18 @@ def corner(bias, query, key, is_causal):
     return bias.variant == CausalVariant.LOWER_RIGHT
 
 
+def leading_axes(query, key, value, enable_gqa):
+    """Returns the extents before heads or, without enable_gqa, before lengths, to which the arrays broadcast."""
+    own = 3 if enable_gqa else 2
+    shapes = [t.shape[:-own] for t in (query, key, value)]
+    # torch.broadcast_shapes takes as long as a small kernel.
+    return shapes[0] if shapes[0] == shapes[1] == shapes[2] else torch.broadcast_shapes(*shapes)
+
+
 def broadcast(query, key, value, attn_mask, enable_gqa):
     """Gives the arrays equal leading axes, by strides of 0. Heads stay shared with enable_gqa."""
     own = 3 if enable_gqa else 2
-    leading = torch.broadcast_shapes(*(t.shape[:-own] for t in (query, key, value)))
+    leading = leading_axes(query, key, value, enable_gqa)
     query, key, value = (t.expand(*leading, *t.shape[-own:]) for t in (query, key, value))
     if attn_mask is not None:
         full = (*query.shape[:-1], key.shape[-2])
