@@ -102,7 +102,7 @@ class AdaptiveAttention(torch.nn.MultiheadAttention):
     so `load_state_dict(torch.nn.MultiheadAttention(…).state_dict())` works. Dropout above 0 is refused in training.
 
     enable_adaptive_precision: let a head use products of fewer bits.
-    enable_adaptive_rank: let a head use few keys that stand for many. Only calls without a mask do.
+    enable_adaptive_rank: let a head use clusters of similar keys. Only calls without a mask do.
     tolerance: the relative L2 error that the attention of a head may have, before the output projection, for
         example 1e-2. 64 rows of each head are compared with the unmodified kernel; the estimate has 95 % confidence.
     adapt_from: the rows and keys from which variants are tried, at least 256. None: where a model of the

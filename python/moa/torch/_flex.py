@@ -1,6 +1,6 @@
 """FlexAttention's interface: Python functions of scores and masks become one kernel."""
 import math
-from typing import List  # PyTorch 2.6 reads these forms alone
+from typing import List, Optional  # PyTorch 2.6 reads these forms alone
 
 import torch
 
@@ -247,12 +247,24 @@ def compute_outside(*arguments):
     return compute(*arguments)
 
 
-def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=None, enable_gqa=False, return_lse=False,
+def flex_attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, score_mod=None, block_mask=None,
+                   scale: Optional[float] = None, enable_gqa: bool = False, return_lse: bool = False,
                    kernel_options=None, *, mask_mod=None, return_aux=None):
     """Computes attention with a Python function of the scores and one of the mask, as
-    torch.nn.attention.flex_attention does.
+    torch.nn.attention.flex_attention.flex_attention does (https://arxiv.org/abs/2412.05496).
 
-    `mask_mod` may be given without a BlockMask. Tables of a BlockMask are read only if it has no mask function.
+    query: [batch, heads, N, D]; key: [batch, key heads, M, D]; value: [batch, key heads, M, E]; float64, float32,
+        bfloat16 or float16, on one device, a CPU or a GPU of sm_90a.
+    score_mod: score_mod(score, b, h, q_idx, kv_idx) returns a score; the indices are integers.
+    mask_mod: mask_mod(b, h, q_idx, kv_idx) returns whether a pair is seen. It may be given without a BlockMask.
+    block_mask: a BlockMask of N queries and M keys. Its tables are read only if it has no mask function.
+    scale: multiplies the products before score_mod; by default 1/sqrt(D).
+    enable_gqa: several query heads share a key head. kernel_options are ignored.
+
+    Returns the output [batch, heads, N, E], and with return_lse or return_aux what PyTorch returns: lse [batch, heads,
+    N] is the natural logarithm of each row's sum. A row that sees no key gives 0 and an lse of -inf.
+    Raises ValueError or IndexError for wrong arguments, UnsupportedError for an operation that is not traced, and
+    NotImplementedError if an input requires a gradient.
     """
     _kernels.refuse_tangents("flex_attention", query, key, value)
     query, key, value = _kernels.autocast(query, key, value)

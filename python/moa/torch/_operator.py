@@ -51,6 +51,9 @@ def operator(kernel, name=None, backward=None, setup_context=None):
     The operator takes the inputs of the kernel, arrays first and then scalars, and returns its results. It allocates
     them as row-major tensors. `backward` and `setup_context` are those of torch.library.register_autograd. Without
     them a call with an input that requires a gradient is an error.
+
+    Shapes and types are those of `kernel.parameters`. Raises ValueError if the kernel has no input array. A wrong call
+    raises the errors of moa.Kernel.
     """
     if name is None:
         facts = repr((getattr(kernel, "specification", ""), kernel.parameters, kernel.target, next(_numbers)))

@@ -97,6 +97,9 @@ def is_available():
 def register_flash_attention(name="MoA"):
     """Registers the kernels with PyTorch, so that torch.nn.attention.activate_flash_attention_impl(name) makes
     torch.nn.functional.scaled_dot_product_attention call them. Importing moa.torch registers "MoA".
+
+    Raises RuntimeError if PyTorch has no registry (before 2.11). `refusal` has the calls that PyTorch's own kernel
+    computes in place of one of MoA.
     """
     if not is_available():
         raise RuntimeError(f"PyTorch {torch.__version__} has no registry of flash attention that kernels can fall back "

@@ -304,12 +304,23 @@ def refuse_mask_gradient(is_required):
                                   "PyTorch's scaled_dot_product_attention")
 
 
-def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None,
-                                 enable_gqa=False):
+def scaled_dot_product_attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
+                                 attn_mask: Optional[torch.Tensor] = None, dropout_p: float = 0.0,
+                                 is_causal: bool = False, scale: Optional[float] = None,
+                                 enable_gqa: bool = False) -> torch.Tensor:
     """Computes attention as torch.nn.functional.scaled_dot_product_attention does, on the device of the tensors.
 
-    A row that sees no key gives 0. The mask is not copied, and may be a CausalBias. There is no dropout, and masks have
-    no gradient.
+    query: [..., heads, N, D]; key: [..., heads, M, D]; value: [..., heads, M, E]; float64, float32, bfloat16 or
+        float16. Leading axes broadcast.
+    attn_mask: a boolean (False hides a pair) or a float (is added) that broadcasts to [..., heads, N, M], or a
+        CausalBias. It is not copied.
+    is_causal: query i sees the keys up to i. dropout_p must be 0.
+    scale: multiplies the products; by default 1/sqrt(D).
+    enable_gqa: the heads of key and value divide those of query.
+
+    Returns [..., heads, N, E]. A row that sees no key gives 0. Query, key and value may require gradients, which are
+    deterministic. Raises ValueError for wrong arguments, and NotImplementedError for dropout, for a mask that requires
+    a gradient and for forward-mode derivatives.
     """
     lower_right = False
     if isinstance(attn_mask, CausalBias):
