@@ -1,9 +1,14 @@
 # REQUIRES: moa-python
 # RUN: env OMP_NUM_THREADS=4 %moa_python %s
-"""A process that shows GCC's OpenMP to all libraries, as PyTorch does: kernels take all functions from one library."""
+"""Processes with another OpenMP library: kernels take all functions from one library. PyTorch shows GCC's to all
+libraries, and NumPy with MKL loads Intel's, which ends the process if LLVM's starts too."""
 import ctypes
+import os
 import pathlib
+import re
+import subprocess
 import sys
+import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "Support"))
@@ -33,6 +38,26 @@ class OpenMP(unittest.TestCase):
         np.testing.assert_allclose(first, wanted, rtol=1e-12, atol=1e-12)
         for _ in range(50):
             np.testing.assert_array_equal(kernel(q, k, v, scale=0.25), first)
+
+    def test_intel(self):
+        """A copy of LLVM's library under the name of Intel's, loaded for another library only."""
+        kernel = moa.compile("kernel k[N](x : f32[N]) -> y : f32[N] { y = [i < N] x[i] * 2.0 }")
+        kernel(np.ones(5, np.float32))
+        with open("/proc/self/maps", encoding="utf-8") as maps:
+            (path,) = {line.split()[-1] for line in maps if re.search(r"/libomp\.so", line)}
+        with tempfile.TemporaryDirectory(prefix="moa-test-") as directory:
+            other = pathlib.Path(directory, "libiomp5.so")
+            other.write_bytes(pathlib.Path(path).read_bytes().replace(b"libomp.so.5", b"libiomp5.so"))
+            script = f"""
+import ctypes, os
+assert ctypes.CDLL({str(other)!r}, os.RTLD_LOCAL).omp_get_max_threads() > 0
+import numpy as np, moa
+kernel = moa.compile({kernel.specification!r})
+assert (kernel(np.ones(5, np.float32)) == 2).all()
+"""
+            made = subprocess.run([sys.executable, "-c", script], env={**os.environ, "MOA_CACHE": "0"},
+                                  stderr=subprocess.PIPE, encoding="utf-8", check=False)
+        self.assertEqual(made.returncode, 0, made.stderr)
 
 
 if __name__ == "__main__":

@@ -270,7 +270,9 @@ LoadedObject::~LoadedObject() = default;
 /// the compiler was built with. Given by its file name alone, this one is already loaded or in
 /// the folder of libmoa-c.so; loading it here shows its symbols to kernels.
 static Expected<std::string> provideOpenMP() {
-  auto find = [] { return sys::DynamicLibrary::SearchForAddressOfSymbol("__kmpc_fork_call"); };
+  // Symbols that the whole process sees. LLVM's search would start with the libraries that LLVM opened.
+  void *process = dlopen(nullptr, RTLD_LAZY);
+  auto find = [&] { return dlsym(process, "__kmpc_fork_call"); };
   void *fork = find();
   // Intel's library has the same functions, and ends the process if LLVM's starts too. If it is
   // loaded for another library only, as NumPy with MKL does, this call makes it visible.
