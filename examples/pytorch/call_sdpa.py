@@ -1,7 +1,7 @@
 """Calls the C entry point of examples/sdpa.moa on PyTorch tensors:
 
     build/bin/moa-codegen examples/sdpa.moa --target=cuda -o build/sdpa.cu
-    nvcc -gencode arch=compute_90a,code=sm_90a -shared -Xcompiler -fPIC build/sdpa.cu -o build/libsdpa.so
+    nvcc -O2 -gencode arch=compute_90a,code=sm_90a -shared -Xcompiler -fPIC build/sdpa.cu -o build/libsdpa.so
     python3 examples/pytorch/call_sdpa.py build/libsdpa.so
 
 docs/Calling.md has the signature. The library of --target=ptx serves as well.

@@ -47,7 +47,7 @@ if ! "$python" -c 'import tvm_ffi' 2>/dev/null; then
   export PYTHONPATH=$directory/packages
 fi
 compile() {
-  nvcc -gencode arch=compute_90a,code=sm_90a -Werror all-warnings -shared -Xcompiler -fPIC \
+  nvcc -O2 -gencode arch=compute_90a,code=sm_90a -Werror all-warnings -shared -Xcompiler -fPIC \
     "$1.cu" -o "$1.so" >"$1.log" 2>&1 || { echo "nvcc failed: $1"; head -5 "$1.log"; }
 }
 export -f compile
