@@ -115,7 +115,7 @@ def build():
     return f"{minutes:.0f} minutes on two cores", minutes <= 22
 
 
-@claim("test", "README.md", "the tests alone 33 to 40", "33 to 40 minutes on two cores")
+@claim("test", "README.md", "the tests alone 30", "27 to 33 minutes on two cores")
 def test():
     results = os.path.join(mt.BINARY_ROOT, "test-results.json")
     if not os.path.exists(results):
@@ -123,7 +123,7 @@ def test():
     with open(results, encoding="utf-8") as file:
         found = json.load(file)
     minutes = sum(each["elapsed"] or 0 for each in found["tests"]) / 60 / 2
-    return f"{minutes:.0f} minutes on two cores", 33 <= minutes <= 40
+    return f"{minutes:.0f} minutes on two cores", 27 <= minutes <= 33
 
 
 # Accuracy
