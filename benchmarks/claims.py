@@ -93,7 +93,7 @@ def file_lines():
 
 # Building and testing
 
-@claim("build", "README.md", "The first `./build.sh test` takes some 55 minutes", "at most 22 minutes on two cores before the tests")
+@claim("build", "README.md", "The first `./build.sh test` takes some 50 minutes", "at most 22 minutes on two cores before the tests")
 def build():
     """The time of all commands of the last full build, by its log."""
     log = os.path.join(mt.BINARY_ROOT, ".ninja_log")
