@@ -130,28 +130,8 @@ typedef struct {
   bool is_sampled;  ///< estimated on a random sample, otherwise bounded for every input
 } moa_tolerance;
 
-/// Codes of calls. Emitted headers declare the same ones; docs/Calling.md describes them.
-#ifndef MOA_CODES
-#define MOA_CODES
-enum {
-  MOA_OK = 0,
-  MOA_NULL_DESCRIPTOR = 1, /* a descriptor or its shape is NULL; a wrong number of arguments */
-  MOA_RANK = 2,            /* wrong number of axes */
-  MOA_DTYPE = 3,           /* wrong element type */
-  MOA_SHAPE = 4,           /* extents disagree with each other */
-  MOA_CONSTRAINT = 5,      /* a `require` of the specification is false */
-  MOA_STRIDES = 6,         /* negative, or an output overlaps itself */
-  MOA_ALIGNMENT = 7,       /* data is not aligned to the element size */
-  MOA_DEVICE = 8,          /* not memory of this CPU */
-  MOA_NULL_DATA = 9,       /* data is NULL, but the array is not empty */
-  MOA_OVERLAP = 10,        /* an output overlaps another array */
-  MOA_WORKSPACE = 11,      /* NULL or too small, or memory for it ran out */
-  MOA_OVERFLOW = 12,       /* a size exceeds 64 bits */
-  MOA_PROCESSOR = 13,      /* this CPU lacks instructions that the code uses */
-  MOA_LAUNCH = 14,         /* CUDA refused to launch */
-  MOA_NOT_SHOWN = 15       /* computed, but not shown to be `within` */
-};
-#endif
+/// Codes of calls are those of emitted headers (moa/DLPack.h, docs/Calling.md). MOA_NULL_DESCRIPTOR is
+/// also that of a wrong number of arguments, and MOA_WORKSPACE of too little memory for a workspace.
 
 //===----------------------------------------------------------------------===//
 // Errors and diagnostics

@@ -44,29 +44,7 @@ extern "C" {
 #define MOA_API
 #endif
 
-/* The codes of emitted entry points. */
-#ifndef MOA_CODES
-#define MOA_CODES
-enum {
-  MOA_OK = 0,
-  MOA_NULL_DESCRIPTOR = 1, /* a descriptor or its shape is NULL */
-  MOA_RANK = 2,            /* wrong number of axes */
-  MOA_DTYPE = 3,           /* wrong element type */
-  MOA_SHAPE = 4,           /* extents disagree with each other */
-  MOA_CONSTRAINT = 5,      /* a `require` of the specification is false */
-  MOA_STRIDES = 6,         /* negative, or an output overlaps itself */
-  MOA_ALIGNMENT = 7,       /* data is not aligned to the element size */
-  MOA_DEVICE = 8,          /* not memory of this CPU or this GPU */
-  MOA_NULL_DATA = 9,       /* data is NULL, but the array is not empty */
-  MOA_OVERLAP = 10,        /* an output overlaps another array */
-  MOA_WORKSPACE = 11,      /* NULL, too small, or on a GPU misaligned */
-  MOA_OVERFLOW = 12,       /* a size exceeds 64 bits */
-  MOA_PROCESSOR = 13,      /* a CPU lacks instructions that the code uses */
-  MOA_LAUNCH = 14,         /* CUDA refused to launch */
-  MOA_NOT_SHOWN = 15       /* computed, but not shown to be `within` */
-};
-#endif
-/* Codes of this library alone. */
+/* Codes of this library alone; moa/DLPack.h has those of emitted entry points. */
 enum {
   MOA_PROGRAM = 16 /* the manifest, image or library cannot be used */
 };

@@ -1,18 +1,17 @@
-/*===- DLPack.h - the descriptor kernels take ---------------------*- C -*-===*\
+/*===- DLPack.h - the arguments and codes of kernels --------------*- C -*-===*\
  *
- * DLPack's tensor descriptor (https://dmlc.github.io/dlpack), as far as
- * compiled kernels use it. Include dlpack.h before this file to use the
- * original.
+ * The descriptor of arrays, and the codes that calls return. The text after the
+ * include is part of every emitted header.
  *
 \*===----------------------------------------------------------------------===*/
-#ifndef MOA_DLPACK_H
-#define MOA_DLPACK_H
+#include <stdint.h>
 
+/* DLPack's descriptor (https://dmlc.github.io/dlpack). Include dlpack.h before
+ * this file to use the original declarations. */
 #ifndef DLPACK_DLPACK_H_
 #define DLPACK_DLPACK_H_
-#include <stdint.h>
 typedef struct {
-  int32_t device_type; /* 1: CPU */
+  int32_t device_type; /* 1: CPU, 2: CUDA, 13: CUDA managed */
   int32_t device_id;
 } DLDevice;
 typedef struct {
@@ -31,4 +30,27 @@ typedef struct {
 } DLTensor;
 #endif
 
-#endif /* MOA_DLPACK_H */
+/* What an entry point returns. Any other code than MOA_OK, MOA_NOT_SHOWN and
+ * MOA_LAUNCH: nothing was written. After MOA_LAUNCH, earlier launches of the
+ * call may have written. */
+#ifndef MOA_CODES
+#define MOA_CODES
+enum {
+  MOA_OK = 0,
+  MOA_NULL_DESCRIPTOR = 1, /* a descriptor or its shape is NULL */
+  MOA_RANK = 2,            /* wrong number of axes */
+  MOA_DTYPE = 3,           /* wrong element type */
+  MOA_SHAPE = 4,           /* extents disagree with each other */
+  MOA_CONSTRAINT = 5,      /* a `require` of the specification is false */
+  MOA_STRIDES = 6,         /* negative, or an output overlaps itself */
+  MOA_ALIGNMENT = 7,       /* data is not aligned to the element size */
+  MOA_DEVICE = 8,          /* not memory of this CPU or this GPU */
+  MOA_NULL_DATA = 9,       /* data is NULL, but the array is not empty */
+  MOA_OVERLAP = 10,        /* an output overlaps another array */
+  MOA_WORKSPACE = 11,      /* NULL, too small, or on a GPU misaligned */
+  MOA_OVERFLOW = 12,       /* a size exceeds 64 bits */
+  MOA_PROCESSOR = 13,      /* a CPU lacks instructions that the code uses */
+  MOA_LAUNCH = 14,         /* CUDA refused to launch */
+  MOA_NOT_SHOWN = 15       /* computed, but not shown to be `within` */
+};
+#endif

@@ -101,7 +101,7 @@ int32_t addArguments(CallWords &words, const Function &f, Message m, const Argum
   if (int32_t code = readScalars(f, bits, m, given.scalars))
     return code;
   if (!given.arrays && !f.arrays.empty())
-    return refuse(m, MOA_NULL_DESCRIPTOR, "the list of arrays is NULL");
+    return moa_refuse(&m, MOA_NULL_DESCRIPTOR, "the list of arrays is NULL");
   for (size_t k = 0; k < f.arrays.size(); ++k) {
     if (k == f.numInputs)
       for (size_t s = 0; s < f.scalars.size(); ++s) {
@@ -116,7 +116,7 @@ int32_t addArguments(CallWords &words, const Function &f, Message m, const Argum
 } // namespace
 
 #define MOA_MAKE_WORDS(words)                                                                                          \
-  m.clear();                                                                                                           \
+  clear(m);                                                                                                            \
   CallWords words(static_cast<uint64_t *>(alloca(sizeof(uint64_t) * (f.parameters.size() + kMore))));                  \
   uint64_t *bits = static_cast<uint64_t *>(alloca(sizeof(uint64_t) * (f.scalars.size() + 1)));                         \
   int32_t wrong = addArguments(words, f, m, given, bits)
@@ -152,8 +152,8 @@ int32_t call(const Function &f, Message m, const Arguments &given) {
     return code;
   // The entry point has no message. NAME_check gives the reason, unless it is the workspace.
   if (!check(f, m, given) && code == MOA_WORKSPACE)
-    refuse(m, code, "the workspace at %p has %zu bytes, but %lld are needed", given.workspace, given.bytes,
-           static_cast<long long>(workspace(f, {}, given)));
+    moa_refuse(&m, code, "the workspace at %p has %zu bytes, but %lld are needed", given.workspace, given.bytes,
+               static_cast<long long>(workspace(f, {}, given)));
   return code;
 }
 
@@ -172,12 +172,12 @@ int32_t shown(const Function &f, Message m, const Arguments &given) {
 }
 
 int32_t prepare(const Function &f, Message m, int32_t device) {
-  m.clear();
+  clear(m);
   CallWords words(nullptr);
   words.add(uint64_t(int64_t(device)));
   int32_t code = int32_t(words.call(f.prepare));
   if (code)
-    refuse(m, code, "%s_prepare returns %d for device %d", f.name.c_str(), code, device);
+    moa_refuse(&m, code, "%s_prepare returns %d for device %d", f.name.c_str(), code, device);
   return code;
 }
 

@@ -15,7 +15,7 @@ struct State {
   std::atomic<const Driver *> opened{nullptr};
   Driver driver = {};
   void *file = nullptr;
-  std::atomic<Context> primary[kDevices] = {};
+  std::atomic<CUcontext> primary[kDevices] = {};
   std::atomic<int> capability[kDevices] = {}; ///< 10 * major + minor; 0: not known
 };
 } // namespace
@@ -57,10 +57,11 @@ static const char *findAll(void *file, Driver &d) {
 }
 
 static void refuseVersion(Message m, int found, int needed) {
-  refuse(m, MOA_DEVICE,
-         "the CUDA driver is one of CUDA %d.%d, but these kernels need one of CUDA %d.%d or later; update the NVIDIA "
-         "driver",
-         found / 1000, found % 1000 / 10, needed / 1000, needed % 1000 / 10);
+  moa_refuse(
+      &m, MOA_DEVICE,
+      "the CUDA driver is one of CUDA %d.%d, but these kernels need one of CUDA %d.%d or later; update the NVIDIA "
+      "driver",
+      found / 1000, found % 1000 / 10, needed / 1000, needed % 1000 / 10);
 }
 
 const Driver *getDriver() { return getState().opened.load(std::memory_order_acquire); }
@@ -77,14 +78,14 @@ const Driver *openDriver(Message m, const Requirements &needed) {
         state.file = dlopen(given && *given ? given : "libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
       if (!state.file) {
         const char *why = dlerror();
-        refuse(m, MOA_DEVICE, "there is no CUDA driver (%s); install the NVIDIA driver, which has libcuda.so.1",
-               why ? why : "libcuda.so.1");
+        moa_refuse(&m, MOA_DEVICE, "there is no CUDA driver (%s); install the NVIDIA driver, which has libcuda.so.1",
+                   why ? why : "libcuda.so.1");
         return nullptr;
       }
       Driver driver = {};
       if (!find(state.file, "cuDriverGetVersion", driver.cuDriverGetVersion) ||
-          driver.cuDriverGetVersion(&driver.version) != kSuccess) {
-        refuse(m, MOA_DEVICE, "libcuda.so.1 has no version; install the NVIDIA driver again");
+          driver.cuDriverGetVersion(&driver.version) != CUDA_SUCCESS) {
+        moa_refuse(&m, MOA_DEVICE, "libcuda.so.1 has no version; install the NVIDIA driver again");
         return nullptr;
       }
       if (driver.version < needed.driver) {
@@ -92,12 +93,12 @@ const Driver *openDriver(Message m, const Requirements &needed) {
         return nullptr;
       }
       if (const char *missing = findAll(state.file, driver)) {
-        refuse(m, MOA_DEVICE, "the CUDA driver has no %s; update the NVIDIA driver", missing);
+        moa_refuse(&m, MOA_DEVICE, "the CUDA driver has no %s; update the NVIDIA driver", missing);
         return nullptr;
       }
-      if (Result result = driver.cuInit(0)) {
-        refuse(m, MOA_DEVICE,
-               "there is no CUDA device: cuInit returns %d; nvidia-smi lists the devices of this machine", result);
+      if (CUresult result = driver.cuInit(0)) {
+        moa_refuse(&m, MOA_DEVICE,
+                   "there is no CUDA device: cuInit returns %d; nvidia-smi lists the devices of this machine", result);
         return nullptr;
       }
       state.driver = driver;
@@ -112,65 +113,72 @@ const Driver *openDriver(Message m, const Requirements &needed) {
   return opened;
 }
 
-Context getPrimaryContext(const Driver &driver, Device device) {
+CUcontext getPrimaryContext(const Driver &driver, CUdevice device) {
   State &state = getState();
-  Context context = nullptr;
+  CUcontext context = nullptr;
   if (device < 0 || device >= kDevices)
-    return driver.cuDevicePrimaryCtxRetain(&context, device) == kSuccess ? context : nullptr;
+    return driver.cuDevicePrimaryCtxRetain(&context, device) == CUDA_SUCCESS ? context : nullptr;
   context = state.primary[device].load(std::memory_order_acquire);
   if (context)
     return context;
   std::lock_guard<std::mutex> lock(state.mutex);
   context = state.primary[device].load(std::memory_order_acquire);
-  if (!context && driver.cuDevicePrimaryCtxRetain(&context, device) == kSuccess)
+  if (!context && driver.cuDevicePrimaryCtxRetain(&context, device) == CUDA_SUCCESS)
     state.primary[device].store(context, std::memory_order_release);
   return context;
 }
 
-int32_t checkArchitecture(Message m, const Requirements &needed, const Driver &driver, Device device) {
+int32_t checkArchitecture(Message m, const Requirements &needed, const Driver &driver, CUdevice device) {
   State &state = getState();
   bool isKept = device >= 0 && device < kDevices;
   int capability = isKept ? state.capability[device].load(std::memory_order_relaxed) : 0;
   if (!capability) {
     int major = 0, minor = 0;
-    if (driver.cuDeviceGetAttribute(&major, kCapabilityMajor, device) != kSuccess ||
-        driver.cuDeviceGetAttribute(&minor, kCapabilityMinor, device) != kSuccess)
-      return refuse(m, MOA_DEVICE, "CUDA does not tell the compute capability of device %d", device);
+    if (driver.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device) != CUDA_SUCCESS ||
+        driver.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device) != CUDA_SUCCESS)
+      return moa_refuse(&m, MOA_DEVICE, "CUDA does not tell the compute capability of device %d", device);
     capability = 10 * major + minor;
     if (isKept)
       state.capability[device].store(capability, std::memory_order_relaxed);
   }
   int least = 10 * needed.major + needed.minor;
   if (needed.isExact ? capability != least : capability < least)
-    return refuse(m, MOA_DEVICE,
-                  "device %d has compute capability %d.%d, but these kernels are for %s; use a device of compute "
-                  "capability %d.%d%s",
-                  device, capability / 10, capability % 10, needed.target, needed.major, needed.minor,
-                  needed.isExact ? "" : " or later");
+    return moa_refuse(&m, MOA_DEVICE,
+                      "device %d has compute capability %d.%d, but these kernels are for %s; use a device of compute "
+                      "capability %d.%d%s",
+                      device, capability / 10, capability % 10, needed.target, needed.major, needed.minor,
+                      needed.isExact ? "" : " or later");
   return MOA_OK;
 }
 
-int32_t findDevice(Message m, const Requirements &needed, const Driver *&driver, Device &device) {
+static thread_local CUdevice latestDevice = 0;
+
+int32_t moa_find_device(int *device) {
+  *device = latestDevice;
+  return MOA_OK;
+}
+
+int32_t findDevice(Message m, const Requirements &needed, const Driver *&driver, CUdevice &device) {
   driver = openDriver(m, needed);
   if (!driver)
     return MOA_DEVICE;
-  Context context = nullptr;
-  Device current = 0;
+  CUcontext context = nullptr;
+  CUdevice current = 0;
   auto fail = [&] {
-    return refuse(m, MOA_DEVICE, "there is no CUDA device: nvidia-smi lists the devices of this machine");
+    return moa_refuse(&m, MOA_DEVICE, "there is no CUDA device: nvidia-smi lists the devices of this machine");
   };
-  if (driver->cuCtxGetCurrent(&context) != kSuccess)
+  if (driver->cuCtxGetCurrent(&context) != CUDA_SUCCESS)
     return fail();
   if (!context) {
-    if (driver->cuDeviceGet(&current, 0) != kSuccess)
+    if (driver->cuDeviceGet(&current, 0) != CUDA_SUCCESS)
       return fail();
     context = getPrimaryContext(*driver, current);
-    if (!context || driver->cuCtxSetCurrent(context) != kSuccess)
+    if (!context || driver->cuCtxSetCurrent(context) != CUDA_SUCCESS)
       return fail();
   }
-  if (driver->cuCtxGetDevice(&current) != kSuccess)
+  if (driver->cuCtxGetDevice(&current) != CUDA_SUCCESS)
     return fail();
-  device = current;
+  device = latestDevice = current;
   return checkArchitecture(m, needed, *driver, current);
 }
 

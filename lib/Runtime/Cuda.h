@@ -11,71 +11,76 @@
 
 namespace moa::runtime::cuda {
 
-using Result = int;
-using Device = int;
-using Context = void *;
-using Library = void *;
-using Kernel = void *;
-using Stream = void *;
+using CUresult = int;
+using CUdevice = int;
+using CUdeviceptr = unsigned long long;
+using CUcontext = void *;
+using CUlibrary = void *;
+using CUkernel = void *;
+using CUfunction = void *;
+using CUstream = void *;
+using CUtensorMapDataType = int;
+using cuuint32_t = uint32_t;
+using cuuint64_t = uint64_t;
 
 enum {
-  kSuccess = 0,
-  kErrorNoDevice = 100,
-  kMaxDynamicSharedBytes = 8,
-  kCapabilityMajor = 75,
-  kCapabilityMinor = 76,
-  kProgrammaticStreamSerialization = 6,
-  kUint8 = 0,
-  kFloat16 = 6,
-  kBfloat16 = 9,
-  kInterleaveNone = 0,
-  kSwizzle128B = 3,
-  kPromotion256B = 3,
-  kFillZeros = 0,
+  CUDA_SUCCESS = 0,
+  CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
+  CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
+  CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
+  CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6,
+  CU_TENSOR_MAP_DATA_TYPE_UINT8 = 0,
+  CU_TENSOR_MAP_DATA_TYPE_FLOAT16 = 6,
+  CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 = 9,
+  CU_TENSOR_MAP_INTERLEAVE_NONE = 0,
+  CU_TENSOR_MAP_SWIZZLE_128B = 3,
+  CU_TENSOR_MAP_L2_PROMOTION_L2_256B = 3,
+  CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE = 0,
 };
 
-struct LaunchAttribute {
+struct CUlaunchAttribute {
   int id;
   int padding;
   union {
     char room[64];
-    int isAllowed;
+    int programmaticStreamSerializationAllowed;
   } value;
 };
 
-struct LaunchConfig {
-  unsigned gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes;
-  Stream stream;
-  LaunchAttribute *attributes;
-  unsigned numAttributes;
+struct CUlaunchConfig {
+  unsigned gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
+  CUstream hStream;
+  CUlaunchAttribute *attrs;
+  unsigned numAttrs;
 };
 
-struct alignas(128) TensorMap {
+struct alignas(128) CUtensorMap {
   uint64_t words[16];
 };
 
 /// The functions of libcuda. Some have names of a later version in the library.
 struct Driver {
-  Result (*cuInit)(unsigned);
-  Result (*cuDriverGetVersion)(int *);
-  Result (*cuDeviceGet)(Device *, int);
-  Result (*cuDeviceGetAttribute)(int *, int, Device);
-  Result (*cuDevicePrimaryCtxRetain)(Context *, Device);
-  Result (*cuCtxGetCurrent)(Context *);
-  Result (*cuCtxSetCurrent)(Context);
-  Result (*cuCtxPushCurrent)(Context);
-  Result (*cuCtxPopCurrent)(Context *);
-  Result (*cuCtxGetDevice)(Device *);
-  Result (*cuStreamSynchronize)(Stream);
-  Result (*cuMemcpyDtoHAsync)(void *, unsigned long long, size_t, Stream);
-  Result (*cuLibraryLoadData)(Library *, const void *, const int *, void **, unsigned, const int *, void **, unsigned);
-  Result (*cuLibraryUnload)(Library);
-  Result (*cuLibraryGetKernel)(Kernel *, Library, const char *);
-  Result (*cuKernelGetFunction)(void **, Kernel);
-  Result (*cuKernelSetAttribute)(int, int, Kernel, Device);
-  Result (*cuTensorMapEncodeTiled)(TensorMap *, int, uint32_t, void *, const uint64_t *, const uint64_t *,
-                                   const uint32_t *, const uint32_t *, int, int, int, int);
-  Result (*cuLaunchKernelEx)(const LaunchConfig *, Kernel, void **, void **);
+  CUresult (*cuInit)(unsigned);
+  CUresult (*cuDriverGetVersion)(int *);
+  CUresult (*cuDeviceGet)(CUdevice *, int);
+  CUresult (*cuDeviceGetAttribute)(int *, int, CUdevice);
+  CUresult (*cuDevicePrimaryCtxRetain)(CUcontext *, CUdevice);
+  CUresult (*cuCtxGetCurrent)(CUcontext *);
+  CUresult (*cuCtxSetCurrent)(CUcontext);
+  CUresult (*cuCtxPushCurrent)(CUcontext);
+  CUresult (*cuCtxPopCurrent)(CUcontext *);
+  CUresult (*cuCtxGetDevice)(CUdevice *);
+  CUresult (*cuStreamSynchronize)(CUstream);
+  CUresult (*cuMemcpyDtoHAsync)(void *, CUdeviceptr, size_t, CUstream);
+  CUresult (*cuLibraryLoadData)(CUlibrary *, const void *, const int *, void **, unsigned, const int *, void **,
+                                unsigned);
+  CUresult (*cuLibraryUnload)(CUlibrary);
+  CUresult (*cuLibraryGetKernel)(CUkernel *, CUlibrary, const char *);
+  CUresult (*cuKernelGetFunction)(void **, CUkernel);
+  CUresult (*cuKernelSetAttribute)(int, int, CUkernel, CUdevice);
+  CUresult (*cuTensorMapEncodeTiled)(CUtensorMap *, int, uint32_t, void *, const uint64_t *, const uint64_t *,
+                                     const uint32_t *, const uint32_t *, int, int, int, int);
+  CUresult (*cuLaunchKernelEx)(const CUlaunchConfig *, CUkernel, void **, void **);
   int version; ///< for example 12070
 };
 
@@ -96,13 +101,16 @@ const Driver *getDriver();
 
 /// Finds the device of the current context. Without a context, that of device 0 becomes current, as
 /// in the CUDA runtime. Refuses a device of another architecture.
-int32_t findDevice(Message m, const Requirements &needed, const Driver *&driver, Device &device);
+int32_t findDevice(Message m, const Requirements &needed, const Driver *&driver, CUdevice &device);
+
+/// Gives the device that findDevice has found last in this thread.
+int32_t moa_find_device(int *device);
 
 /// Refuses a device of another architecture.
-int32_t checkArchitecture(Message m, const Requirements &needed, const Driver &driver, Device device);
+int32_t checkArchitecture(Message m, const Requirements &needed, const Driver &driver, CUdevice device);
 
 /// Returns the primary context of a device, which it retains once, or null.
-Context getPrimaryContext(const Driver &driver, Device device);
+CUcontext getPrimaryContext(const Driver &driver, CUdevice device);
 
 } // namespace moa::runtime::cuda
 

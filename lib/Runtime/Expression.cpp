@@ -326,16 +326,16 @@ Checked Expression::evaluate(const Frame &frame) const {
       *++top = {read(frame, op.place), MOA_OK};
       break;
     case Op::Add:
-      --top, *top = add(top[0], top[1]);
+      --top, *top = moa_add(top[0], top[1]);
       break;
     case Op::Multiply:
-      --top, *top = multiply(top[0], top[1]);
+      --top, *top = moa_multiply(top[0], top[1]);
       break;
     case Op::Divide:
-      --top, *top = floorDiv(top[0], top[1]);
+      --top, *top = moa_floor_div(top[0], top[1]);
       break;
     case Op::Modulo:
-      --top, *top = floorMod(top[0], top[1]);
+      --top, *top = moa_floor_mod(top[0], top[1]);
       break;
     }
   }

@@ -3,10 +3,9 @@
 // Does what an emitted launcher does, in the same order (lib/Target/PTX/Launcher.cpp).
 //
 //===----------------------------------------------------------------------===//
+#include "lib/Runtime/Launcher.h"
 #include "lib/Runtime/Program.h"
 #include <alloca.h>
-#include <cstdio>
-#include <cstring>
 
 namespace moa::runtime::gpu {
 
@@ -14,70 +13,26 @@ namespace moa::runtime::gpu {
 // Tensor maps
 //===----------------------------------------------------------------------===//
 
-/// Encodes a tensor map of an array. Its axes are listed innermost first.
-static int32_t describeTiles(const Frame &frame, Message m, cuda::TensorMap &map, const TensorMap &facts,
-                             const Array &a) {
-  std::memset(&map, 0, sizeof map);
-  if (isEmpty(*a.tensor))
-    return MOA_OK; // no tile is copied
-  uint64_t extents[kMaxMapRank], strides[kMaxMapRank];
-  uint32_t ones[kMaxMapRank];
-  for (unsigned k = 0; k < facts.rank; ++k) {
-    unsigned axis = facts.rank - 1 - k;
-    extents[k] = uint64_t(a.tensor->shape[axis]);
-    ones[k] = 1;
-    if (k)
-      strides[k - 1] = a.s[axis] ? uint64_t(a.s[axis] * a.bytes) : 16;
-  }
-  cuda::Result made = frame.driver->cuTensorMapEncodeTiled(&map, facts.dataType, facts.rank, a.begin, extents, strides,
-                                                           facts.box, ones, cuda::kInterleaveNone, cuda::kSwizzle128B,
-                                                           cuda::kPromotion256B, cuda::kFillZeros);
-  return made == cuda::kSuccess ? int32_t(MOA_OK) : refuse(m, MOA_LAUNCH, "%s: no tiles of this array", a.name);
-}
-
-/// The same for every `step`-th index of the axis of rows, from the first on.
-static int32_t describeMap(const Frame &frame, Message m, cuda::TensorMap &map, const TensorMap &facts,
+/// Encodes a tensor map of an array.
+static int32_t describeMap(const Frame &frame, Message m, cuda::CUtensorMap &map, const TensorMap &facts,
                            const Array &a) {
-  if (!facts.hasStep)
-    return describeTiles(frame, m, map, facts, a);
-  Checked step = facts.step.evaluate(frame);
-  if (step.code)
-    return refuseValue(m, step, facts.step.text());
-  if (step.value < 1)
-    return describeTiles(frame, m, map, facts, a);
-  int64_t shape[kMaxMapRank];
-  DLTensor tensor = *a.tensor;
-  Array every = a;
-  for (unsigned axis = 0; axis < facts.rank; ++axis)
-    shape[axis] = a.tensor->shape[axis];
-  unsigned rows = facts.rowAxis;
-  if (shape[rows])
-    shape[rows] = 1 + (shape[rows] - 1) / step.value;
-  tensor.shape = shape;
-  every.tensor = &tensor;
-  every.s[rows] = shape[rows] > 1 ? a.s[rows] * step.value : 0;
-  return describeTiles(frame, m, map, facts, every);
+  int axis = int(facts.rowAxis);
+  return facts.hasStep
+             ? cuda::moa_describe_steps(&m, &map, &a, axis, facts.rows, facts.step.text(), facts.step.evaluate(frame))
+             : cuda::moa_describe_tiles(&m, &map, &a, axis, facts.rows);
 }
 
-/// Encodes a map of an array of the workspace, row-major without gaps.
-static int32_t describePlaced(const Frame &frame, Message m, cuda::TensorMap &map, const TensorMap &facts) {
+/// Encodes a map of an array of the workspace.
+static int32_t describePlaced(const Frame &frame, Message m, cuda::CUtensorMap &map, const TensorMap &facts) {
   const Workspace &placed = frame.function->workspace[facts.array];
   int64_t shape[kMaxMapRank];
   DLTensor tensor;
   Array a;
-  std::memset(&tensor, 0, sizeof tensor);
-  std::memset(&a, 0, sizeof a);
   for (unsigned axis = 0; axis < facts.rank; ++axis)
     shape[axis] = placed.extents[axis].evaluate(frame).value;
-  tensor.ndim = int32_t(facts.rank);
-  tensor.shape = shape;
-  a.tensor = &tensor;
+  cuda::moa_place(&a, &tensor, int(facts.rank), placed.type->code, placed.type->bits / 8, frame.places[facts.array],
+                  shape);
   a.name = placed.name.c_str();
-  a.bytes = placed.type->bits / 8;
-  a.begin = frame.places[facts.array];
-  int64_t size = 1;
-  for (unsigned axis = facts.rank; axis-- > 0; size *= shape[axis])
-    a.s[axis] = size;
   return describeMap(frame, m, map, facts, a);
 }
 
@@ -92,7 +47,7 @@ static int32_t describeMaps(const Frame &frame, Message m, bool ofWorkspace, Cho
       continue;
     for (size_t k = 0; k < launch->maps.size(); ++k) {
       const TensorMap &facts = launch->maps[k];
-      cuda::TensorMap &map = frame.maps[launch->firstMap + k];
+      cuda::CUtensorMap &map = frame.maps[launch->firstMap + k];
       if (facts.isOfWorkspace != ofWorkspace)
         continue;
       int32_t code = ofWorkspace ? describePlaced(frame, m, map, facts)
@@ -115,15 +70,20 @@ static Checked layOutWorkspace(const Frame &frame) {
     frame.offsets[k] = f.workspace[k].offset;
   if (!f.hasRuntimeOffsets)
     return f.workspaceBytes.evaluate(frame);
-  Checked size{0};
+  Checked size = moa_number(0);
   for (size_t k = 0; k < f.workspace.size(); ++k) {
     const Workspace &array = f.workspace[k];
     if (array.unit != 1)
-      size = multiply({array.unit}, floorDiv(add(size, {array.slack}), {array.unit}));
+      size = moa_multiply({array.unit, 0}, moa_floor_div(moa_add(size, {array.slack, 0}), {array.unit, 0}));
     frame.offsets[k] = size.value;
-    size = add(size, array.bytes.evaluate(frame));
+    size = moa_add(size, array.bytes.evaluate(frame));
   }
   return size;
+}
+
+static int32_t checkWorkspace(const Frame &frame, Message m, const Arguments &given) {
+  return cuda::moa_check_workspace(frame.arrayList, int(frame.function->arrays.size()), &m, given.workspace,
+                                   given.bytes, layOutWorkspace(frame));
 }
 
 /// Returns whether x > y for all pairs without an error.
@@ -141,36 +101,35 @@ static int32_t examine(Frame &frame, Message m, bool reads, const Arguments &giv
   const Function &f = *frame.function;
   if (int32_t code = readScalars(f, frame.scalars, m, given.scalars))
     return code;
-  if (!given.arrays && !f.arrays.empty())
-    return refuse(m, MOA_NULL_DESCRIPTOR, "the list of arrays is NULL");
-  for (size_t k = 0; k < f.arrays.size(); ++k)
-    if (int32_t code = openArray(frame.arrays[k], m, given.arrays[k], f.parameters[f.arrays[k]]))
-      return code;
-  int32_t code = bindSymbols(frame, f.bindings, m);
+  int32_t code = openArrays(frame, f.arrays.size(), m, given.arrays);
+  if (!code)
+    code = bindSymbols(frame, f.bindings, m);
   if (!code)
     code = checkExtents(frame, f.arrays.size(), m);
   if (!code)
     code = checkConstraints(frame, m);
   if (!code)
-    code = checkMemory(frame, m);
+    code = cuda::findDevice(m, f.program->needed, frame.driver, frame.device);
+  if (!code)
+    code = cuda::moa_check_memory(frame.arrayList, int(f.arrays.size()), &m);
   if (code)
     return code;
   for (unsigned array : f.tiled)
-    if ((code = checkTiles(frame.arrays[array], m)))
+    if ((code = cuda::moa_check_tiles(&frame.arrays[array], &m)))
       return code;
   for (size_t k = 0; k < f.conditions.size(); ++k)
     frame.holds[k] = holds(frame, f.conditions[k]);
   for (const auto &launch : f.launches) {
     bool isNeeded = !f.hasShown || launch->isForShown == reads;
     isNeeded &= launch->condition < 0 || frame.holds[launch->condition];
-    frame.blocks[launch->number] = isNeeded ? launch->blocks.evaluate(frame) : Checked{0};
+    frame.blocks[launch->number] = isNeeded ? launch->blocks.evaluate(frame) : moa_number(0);
   }
   for (size_t k = 0; k < f.launches.size(); ++k)
     if (frame.blocks[k].code || frame.blocks[k].value > INT32_MAX)
-      return refuse(m, MOA_OVERFLOW, "a grid has more than 2^31 - 1 blocks");
+      return moa_refuse(&m, MOA_OVERFLOW, "a grid has more than 2^31 - 1 blocks");
   if (!f.workspace.empty())
     if (Checked size = layOutWorkspace(frame); size.code)
-      return refuseValue(m, size, "the workspace");
+      return moa_refuse_value(&m, size, "the workspace");
   return describeMaps(frame, m, /*ofWorkspace=*/false, [](const Launch &) { return true; });
 }
 
@@ -179,34 +138,34 @@ static int32_t examine(Frame &frame, Message m, bool reads, const Arguments &giv
 //===----------------------------------------------------------------------===//
 
 /// Loads the code once for all devices.
-static cuda::Library openLibrary(const Program &program, const cuda::Driver &driver) {
-  cuda::Library library = program.library.load(std::memory_order_acquire);
+static cuda::CUlibrary openLibrary(const Program &program, const cuda::Driver &driver) {
+  cuda::CUlibrary library = program.library.load(std::memory_order_acquire);
   if (library)
     return library;
   std::lock_guard<std::mutex> lock(program.mutex);
   library = program.library.load(std::memory_order_acquire);
   if (!library && driver.cuLibraryLoadData(&library, program.image.data(), nullptr, nullptr, 0, nullptr, nullptr, 0) ==
-                      cuda::kSuccess)
+                      cuda::CUDA_SUCCESS)
     program.library.store(library, std::memory_order_release);
   return program.library.load(std::memory_order_relaxed);
 }
 
 /// Finds a kernel and allows it its shared memory, once for a device.
-static int32_t openKernel(const Program &program, const cuda::Driver &driver, cuda::Device device, Message m,
+static int32_t openKernel(const Program &program, const cuda::Driver &driver, cuda::CUdevice device, Message m,
                           const Launch &launch) {
   uint64_t bit = device >= 0 && device < 64 ? uint64_t(1) << device : 0;
   if (launch.ready.load(std::memory_order_acquire) & bit)
     return MOA_OK;
-  cuda::Kernel kernel = launch.handle.load(std::memory_order_acquire);
+  cuda::CUkernel kernel = launch.handle.load(std::memory_order_acquire);
   if (!kernel) {
-    cuda::Library library = openLibrary(program, driver);
-    if (!library || driver.cuLibraryGetKernel(&kernel, library, launch.kernel.c_str()) != cuda::kSuccess)
-      return refuse(m, MOA_LAUNCH, "CUDA refused to load %s", launch.kernel.c_str());
+    cuda::CUlibrary library = openLibrary(program, driver);
+    if (!library || driver.cuLibraryGetKernel(&kernel, library, launch.kernel.c_str()) != cuda::CUDA_SUCCESS)
+      return moa_refuse(&m, MOA_LAUNCH, "CUDA refused to load %s", launch.kernel.c_str());
     launch.handle.store(kernel, std::memory_order_release);
   }
-  if (launch.sharedBytes &&
-      driver.cuKernelSetAttribute(cuda::kMaxDynamicSharedBytes, launch.sharedBytes, kernel, device) != cuda::kSuccess)
-    return refuse(m, MOA_LAUNCH, "CUDA refused %d bytes of shared memory", launch.sharedBytes);
+  if (launch.sharedBytes && driver.cuKernelSetAttribute(cuda::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                                        launch.sharedBytes, kernel, device) != cuda::CUDA_SUCCESS)
+    return moa_refuse(&m, MOA_LAUNCH, "CUDA refused %d bytes of shared memory", launch.sharedBytes);
   launch.ready.fetch_or(bit, std::memory_order_acq_rel);
   return MOA_OK;
 }
@@ -229,28 +188,14 @@ static void *pointerTo(const Frame &frame, const LaunchParameter &parameter) {
   return nullptr;
 }
 
-/// Launches a kernel. It may overlap with the latest launch of the call, and waits on the device for
-/// the results that it needs (programmatic dependent launch).
 static int32_t launchKernel(const Frame &frame, Message m, const Launch &launch, int &latest, void *stream) {
   for (size_t k = 0; k < launch.parameters.size(); ++k)
     frame.pointers[k] = pointerTo(frame, launch.parameters[k]);
   int64_t blocks = frame.blocks[launch.number].value;
   if (launch.mostBlocks && blocks > launch.mostBlocks)
     blocks = launch.mostBlocks;
-  cuda::LaunchAttribute overlap;
-  std::memset(&overlap, 0, sizeof overlap);
-  overlap.id = cuda::kProgrammaticStreamSerialization;
-  overlap.value.isAllowed = 1;
-  cuda::LaunchConfig config;
-  std::memset(&config, 0, sizeof config);
-  config.gridX = unsigned(blocks), config.gridY = config.gridZ = 1;
-  config.blockX = unsigned(launch.threads), config.blockY = config.blockZ = 1;
-  config.sharedBytes = unsigned(launch.sharedBytes), config.stream = stream;
-  config.attributes = &overlap, config.numAttributes = latest >= launch.firstOverlapped ? 1 : 0;
-  cuda::Result launched =
-      frame.driver->cuLaunchKernelEx(&config, launch.handle.load(std::memory_order_relaxed), frame.pointers, nullptr);
-  latest = launch.number;
-  return launched == cuda::kSuccess ? int32_t(MOA_OK) : refuse(m, MOA_LAUNCH, "CUDA refused launch %d", launch.number);
+  return cuda::moa_launch(&m, launch.handle.load(std::memory_order_relaxed), &latest, launch.number,
+                          launch.firstOverlapped, blocks, launch.threads, launch.sharedBytes, frame.pointers, stream);
 }
 
 /// Launches the kernels of NAME or of NAME_shown.
@@ -281,13 +226,13 @@ static int32_t launchChosen(const Frame &frame, Message m, bool forShown, const 
 
 int32_t check(const Function &function, Message m, const Arguments &given) {
   Frame frame = placeFrame(function, static_cast<char *>(alloca(function.frameBytes)));
-  m.clear();
+  clear(m);
   return examine(frame, m, /*reads=*/false, given);
 }
 
 int64_t workspace(const Function &function, Message m, const Arguments &given) {
   Frame frame = placeFrame(function, static_cast<char *>(alloca(function.frameBytes)));
-  m.clear();
+  clear(m);
   if (int32_t code = examine(frame, m, /*reads=*/false, given))
     return -int64_t(code);
   return function.workspace.empty() ? 0 : layOutWorkspace(frame).value;
@@ -295,16 +240,16 @@ int64_t workspace(const Function &function, Message m, const Arguments &given) {
 
 int32_t call(const Function &function, Message m, const Arguments &given) {
   Frame frame = placeFrame(function, static_cast<char *>(alloca(function.frameBytes)));
-  m.clear();
+  clear(m);
   int32_t code = examine(frame, m, /*reads=*/false, given);
   if (!code && !function.workspace.empty())
-    code = checkWorkspace(frame, m, given.workspace, given.bytes, layOutWorkspace(frame));
+    code = checkWorkspace(frame, m, given);
   if (!code)
     code = launchChosen(frame, m, /*forShown=*/false, given);
   if (code)
     return code;
   for (const Shown &shown : function.shown)
-    if (!shown.never.empty() && !isEmpty(*frame.arrays[shown.array].tensor))
+    if (!shown.never.empty() && !moa_is_empty(&frame.arrays[shown.array]))
       return MOA_NOT_SHOWN;
   return MOA_OK;
 }
@@ -313,73 +258,29 @@ int32_t call(const Function &function, Message m, const Arguments &given) {
 // NAME_shown
 //===----------------------------------------------------------------------===//
 
-/// Reports that a non-empty result is not shown to be within its tolerance.
-static int32_t reportNotShown(Message m, const Array &a, const Shown &shown, const char *why) {
-  if (isEmpty(*a.tensor))
-    return MOA_OK;
-  if (m.text && m.size) {
-    size_t used = std::strlen(m.text);
-    std::snprintf(m.text + used, m.size - used, "%s%s is not shown to be within %s: %s", used ? "; " : "", a.name,
-                  shown.tolerance.c_str(), why);
-  }
-  return MOA_NOT_SHOWN;
-}
-
-/// Waits for bounds on a result's errors and reports those that exceed the tolerance or are NaN.
+/// Compares the bounds on a result's errors with its tolerance.
 static int32_t checkBounds(const Frame &frame, Message m, void *stream, const Shown &shown) {
-  const Array &a = frame.arrays[shown.array];
-  int rank = int(shown.extents.size());
-  float part[256], found = 0;
-  char why[1024];
-  size_t used;
-  int64_t extents[kMaxRank] = {1}, count = !isEmpty(*a.tensor), first = -1, beyond = 0;
-  for (int axis = 0; axis < rank; ++axis)
-    count *= extents[axis] = shown.extents[axis].evaluate(frame).value;
-  for (int64_t k = 0; k < count; k += 256) {
-    int64_t n = count - k < 256 ? count - k : 256;
-    auto from = reinterpret_cast<uintptr_t>(frame.places[shown.workspace]) + uintptr_t(k) * sizeof *part;
-    if (frame.driver->cuMemcpyDtoHAsync(part, from, size_t(n) * sizeof *part, stream) != cuda::kSuccess ||
-        frame.driver->cuStreamSynchronize(stream) != cuda::kSuccess)
-      return refuse(m, MOA_LAUNCH, "CUDA did not copy the bounds of %s", a.name);
-    for (int64_t j = 0; j < n; ++j)
-      if (!(double(part[j]) <= shown.within) && !beyond++) {
-        first = k + j;
-        found = part[j];
-      }
-  }
-  if (!beyond)
-    return MOA_OK;
-  if (found <= 3.4e38f)
-    used = size_t(std::snprintf(why, sizeof why, "the bound on its errors is %.2e", double(found)));
-  else
-    used = size_t(std::snprintf(why, sizeof why,
-                                "no bound on its errors holds for these inputs: they are too large "
-                                "or too small for the types, not finite, or have sums that may cancel"));
-  int64_t size = count;
-  for (int axis = 0; axis < rank; ++axis, first %= size) {
-    size /= extents[axis];
-    used += size_t(std::snprintf(why + used, sizeof why - used, "%s%lld", axis ? ", " : " at [",
-                                 static_cast<long long>(first / size)));
-  }
-  if (rank)
-    std::snprintf(why + used, sizeof why - used, "], and too large at %lld of %lld indices of [%s]",
-                  static_cast<long long>(beyond), static_cast<long long>(count), shown.axes.c_str());
-  return reportNotShown(m, a, shown, why);
+  int64_t extents[kMaxRank];
+  for (size_t axis = 0; axis < shown.extents.size(); ++axis)
+    extents[axis] = shown.extents[axis].evaluate(frame).value;
+  return cuda::moa_check_bounds(&m, stream, &frame.arrays[shown.array], shown.tolerance.c_str(), shown.within,
+                                frame.places[shown.workspace], shown.axes.c_str(), extents, int(shown.extents.size()));
 }
 
 int32_t shown(const Function &function, Message m, const Arguments &given) {
   Frame frame = placeFrame(function, static_cast<char *>(alloca(function.frameBytes)));
-  m.clear();
+  clear(m);
   int32_t code = examine(frame, m, /*reads=*/true, given), found = MOA_OK;
   if (!code && function.hasShown)
-    code = checkWorkspace(frame, m, given.workspace, given.bytes, layOutWorkspace(frame));
+    code = checkWorkspace(frame, m, given);
   if (!code && function.hasShown)
     code = launchChosen(frame, m, /*forShown=*/true, given);
   if (code)
     return code;
   for (const Shown &shown : function.shown) {
-    code = shown.never.empty() ? checkBounds(frame, m, given.stream, shown)
-                               : reportNotShown(m, frame.arrays[shown.array], shown, shown.never.c_str());
+    code = shown.never.empty()
+               ? checkBounds(frame, m, given.stream, shown)
+               : cuda::moa_not_shown(&m, &frame.arrays[shown.array], shown.tolerance.c_str(), shown.never.c_str());
     if (code == MOA_LAUNCH)
       return code;
     found = code ? code : found;
@@ -392,35 +293,37 @@ int32_t shown(const Function &function, Message m, const Arguments &given) {
 //===----------------------------------------------------------------------===//
 
 int32_t prepare(const Function &function, Message m, int32_t device) {
-  m.clear();
+  clear(m);
   const Program &program = *function.program;
   const cuda::Driver *driver = cuda::openDriver(m, program.needed);
   if (!driver)
     return MOA_DEVICE;
-  cuda::Device chosen = 0;
-  if (driver->cuDeviceGet(&chosen, device) != cuda::kSuccess)
-    return refuse(m, MOA_DEVICE, "there is no CUDA device %d; nvidia-smi lists the devices of this machine", device);
+  cuda::CUdevice chosen = 0;
+  if (driver->cuDeviceGet(&chosen, device) != cuda::CUDA_SUCCESS)
+    return moa_refuse(&m, MOA_DEVICE, "there is no CUDA device %d; nvidia-smi lists the devices of this machine",
+                      device);
   if (int32_t code = cuda::checkArchitecture(m, program.needed, *driver, chosen))
     return code;
-  cuda::Context context = cuda::getPrimaryContext(*driver, chosen);
-  if (!context || driver->cuCtxPushCurrent(context) != cuda::kSuccess)
-    return refuse(m, MOA_DEVICE, "CUDA gives no context of device %d", device);
+  cuda::CUcontext context = cuda::getPrimaryContext(*driver, chosen);
+  if (!context || driver->cuCtxPushCurrent(context) != cuda::CUDA_SUCCESS)
+    return moa_refuse(&m, MOA_DEVICE, "CUDA gives no context of device %d", device);
   int32_t code = MOA_OK;
   for (size_t k = 0; k < function.launches.size() && !code; ++k) {
     const Launch &launch = *function.launches[k];
     code = openKernel(program, *driver, chosen, m, launch);
     void *loaded = nullptr;
-    if (!code && driver->cuKernelGetFunction(&loaded, launch.handle.load(std::memory_order_relaxed)) != cuda::kSuccess)
-      code = refuse(m, MOA_LAUNCH, "CUDA refused to load %s", launch.kernel.c_str());
+    if (!code &&
+        driver->cuKernelGetFunction(&loaded, launch.handle.load(std::memory_order_relaxed)) != cuda::CUDA_SUCCESS)
+      code = moa_refuse(&m, MOA_LAUNCH, "CUDA refused to load %s", launch.kernel.c_str());
   }
-  if (driver->cuCtxPopCurrent(&context) != cuda::kSuccess)
-    return refuse(m, MOA_DEVICE, "CUDA gives no context of device %d", device);
+  if (driver->cuCtxPopCurrent(&context) != cuda::CUDA_SUCCESS)
+    return moa_refuse(&m, MOA_DEVICE, "CUDA gives no context of device %d", device);
   return code;
 }
 
 void unload(Program &program) {
   const cuda::Driver *driver = cuda::getDriver();
-  if (cuda::Library library = program.library.exchange(nullptr); library && driver)
+  if (cuda::CUlibrary library = program.library.exchange(nullptr); library && driver)
     driver->cuLibraryUnload(library);
 }
 

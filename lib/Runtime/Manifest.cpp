@@ -273,13 +273,17 @@ private:
     const Json &box = entry.at("box");
     if (map.rank < 1 || map.rank > unsigned(kMaxMapRank) || box.size() != map.rank)
       fail("has a tensor map of " + std::to_string(map.rank) + " axes and a box of " + std::to_string(box.size()));
-    for (unsigned k = 0; k < map.rank; ++k)
-      map.box[k] = uint32_t(integer(box.at(k), 1, UINT32_MAX));
     map.rowAxis = unsigned(integer(entry.at("row_axis"), 0, map.rank - 1));
     const ElementType *type = typeOf(entry);
     if (type->bits > 16)
       fail("has tiles of " + std::string(type->name));
-    map.dataType = type->bits == 8 ? cuda::kUint8 : type->code == 4 ? cuda::kBfloat16 : cuda::kFloat16;
+    // Innermost first: 128 bytes, the rows, and one index of each other axis.
+    for (unsigned k = 0; k < map.rank; ++k) {
+      bool isRows = k && k == map.rank - 1 - map.rowAxis;
+      int64_t size = k ? 1 : 1024 / type->bits;
+      int64_t given = integer(box.at(k), isRows ? 1 : size, isRows ? INT32_MAX : size);
+      map.rows = isRows ? int(given) : map.rows;
+    }
     if (auto step = entry.find("row_step"); step != entry.end()) {
       map.hasStep = true;
       map.step = compile(*step);

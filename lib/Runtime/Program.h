@@ -52,8 +52,7 @@ struct Workspace {
 struct TensorMap {
   bool isOfWorkspace = false;
   unsigned array = 0, rowAxis = 0, rank = 0;
-  int dataType = 0;
-  uint32_t box[kMaxMapRank] = {};
+  int rows = 1;
   bool hasStep = false;
   Expression step;
 };
@@ -82,7 +81,7 @@ struct Launch {
   std::vector<TensorMap> maps;
   std::vector<LaunchParameter> parameters;
   /// The kernel, and a bit for each device where it may have its shared memory.
-  mutable std::atomic<cuda::Kernel> handle{nullptr};
+  mutable std::atomic<cuda::CUkernel> handle{nullptr};
   mutable std::atomic<uint64_t> ready{0};
 };
 
@@ -134,37 +133,27 @@ struct Program {
   std::vector<char> image;
   std::vector<std::unique_ptr<Function>> functions;
   mutable std::mutex mutex;
-  mutable std::atomic<cuda::Library> library{nullptr};
+  mutable std::atomic<cuda::CUlibrary> library{nullptr};
   void *file = nullptr; ///< the shared library of a CPU program
 };
 
 /// Reads a manifest for the target "cpu" or a GPU. Returns null and the reason if it cannot be used.
 std::unique_ptr<Program> readManifest(const char *text, bool isCpu, std::string &why);
 
-/// One array argument: strides in elements, the first byte and the bytes to the last element's end.
-struct Array {
-  const DLTensor *tensor;
-  const char *name, *type;
-  bool isOutput;
-  int64_t bytes, s[kMaxRank];
-  char *begin;
-  uint64_t span;
-};
-
 /// The arguments of one call, bound and checked.
 struct Frame {
   const Function *function;
-  Array *arrays;
+  Array *arrays, **arrayList; ///< and a pointer to each
   int64_t *symbols;
   uint64_t *scalars;
   Checked *blocks;
   bool *holds; ///< the conditions
-  cuda::TensorMap *maps;
+  cuda::CUtensorMap *maps;
   int64_t *offsets;
   char **places;
   void **pointers;
   const cuda::Driver *driver;
-  cuda::Device device;
+  cuda::CUdevice device;
 };
 
 inline int64_t read(const Frame &frame, Place place) {
@@ -188,15 +177,12 @@ Frame placeFrame(const Function &function, char *memory);
 // Checks (Arrays.cpp)
 //===----------------------------------------------------------------------===//
 
-int32_t openArray(Array &a, Message m, const DLTensor *t, const Parameter &facts);
+/// Opens the first `count` arrays.
+int32_t openArrays(Frame &frame, size_t count, Message m, const DLTensor *const *given);
 int32_t bindSymbols(Frame &frame, const std::vector<Binding> &bindings, Message m);
 /// Checks the extents of the first `count` arrays.
 int32_t checkExtents(const Frame &frame, size_t count, Message m);
 int32_t checkConstraints(const Frame &frame, Message m);
-int32_t checkMemory(Frame &frame, Message m);
-int32_t checkWorkspace(const Frame &frame, Message m, const void *workspace, size_t bytes, Checked needed);
-int32_t checkTiles(const Array &a, Message m);
-bool isEmpty(const DLTensor &tensor);
 /// Converts the scalars to their types.
 int32_t readScalars(const Function &function, uint64_t *bits, Message m, const moa_value *scalars);
 int32_t findShapes(const Function &function, Message m, const DLTensor *const *arrays, int64_t *const *shapes);

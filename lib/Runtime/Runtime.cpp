@@ -9,13 +9,14 @@ using namespace moa::runtime;
 static const Function &get(const moa_function *function) { return *reinterpret_cast<const Function *>(function); }
 
 static int32_t fail(char *message, size_t n, const std::string &why) {
-  return refuse({message, n}, MOA_PROGRAM, "%s", why.c_str());
+  Message m{message, n};
+  return moa_refuse(&m, MOA_PROGRAM, "%s", why.c_str());
 }
 
 /// Loads kernels for a CPU. `findCode` finds the entry points, or says why it cannot.
 template <typename Function>
 static int32_t loadCpu(const char *manifest, moa_program **program, char *message, size_t n, Function findCode) {
-  Message{message, n}.clear();
+  clear({message, n});
   if (!program)
     return fail(message, n, "the place of the program is NULL");
   *program = nullptr;
@@ -45,7 +46,7 @@ int32_t moa_runtime_version(void) { return MOA_RUNTIME_VERSION; }
 
 int32_t moa_program_load_gpu(const void *image, size_t bytes, const char *manifest, moa_program **program,
                              char *message, size_t n) {
-  Message{message, n}.clear();
+  clear({message, n});
   if (!program)
     return fail(message, n, "the place of the program is NULL");
   *program = nullptr;
@@ -138,7 +139,7 @@ int32_t moa_function_parameter(const moa_function *function, size_t number, moa_
 int32_t moa_function_shapes(const moa_function *function, const DLTensor *const *arrays, int64_t *const *shapes,
                             char *message, size_t n) {
   Message m{message, n};
-  m.clear();
+  clear(m);
   return findShapes(get(function), m, arrays, shapes);
 }
 

@@ -2,6 +2,7 @@
 
 #include "lib/Target/Binding.h"
 #include "lib/Target/CText.h"
+#include "lib/Target/EmittedText.h"
 #include "llvm/ADT/StringExtras.h"
 
 namespace moa {
@@ -136,8 +137,7 @@ static std::string printKernel(const KernelSignature &signature) {
 }
 
 std::string printBinding(llvm::ArrayRef<KernelSignature> kernels) {
-  std::string text(reinterpret_cast<const char *>(kBindingCalls), kBindingCallsSize);
-  text += kStream;
+  std::string text = getBindingCalls().str() + kStream;
   for (const KernelSignature &kernel : kernels)
     text += printKernel(kernel);
   return text;

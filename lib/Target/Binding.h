@@ -36,8 +36,4 @@ bool isBindingName(llvm::StringRef name);
 
 } // namespace moa
 
-/// The file BindingCalls.c, which all targets share.
-extern const unsigned char kBindingCalls[];
-extern const unsigned long kBindingCallsSize;
-
 #endif // MOA_TARGET_BINDING_H

@@ -2,7 +2,7 @@
 
 #include "lib/Target/Header.h"
 #include "lib/Target/CText.h"
-#include "lib/Target/EntryText.h"
+#include "lib/Target/EmittedText.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/raw_ostream.h"
@@ -89,7 +89,7 @@ std::string printHeader(llvm::ArrayRef<KernelSignature> kernels, llvm::StringRef
   if (llvm::any_of(kernels, [](const KernelSignature &kernel) { return kernel.hasShown; }))
     os << kShown << (machines == "CPUs" ? kShownOnCpu : "");
   os << (isSampled ? kSampled : "") << (binding == Binding::TVMFFI ? kTVMFFI : "") << kLicence;
-  os << "#ifndef " << guard << "\n#define " << guard << "\n\n" << kPreamble << kEntryDeclarations;
+  os << "#ifndef " << guard << "\n#define " << guard << "\n\n" << kPreamble << getEntryDeclarations();
   os << "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n";
   for (const KernelSignature &kernel : kernels) {
     std::vector<std::string> own;

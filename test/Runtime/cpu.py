@@ -148,7 +148,7 @@ class Cpu(unittest.TestCase):
                                        "-I" + include, "-"], input="".join(lines), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
                 self.assertEqual(done.returncode, 0, done.stdout)
         texts = []
-        for path in (os.path.join(include, "moa-c", "runtime.h"), os.path.join(self.directory.name, "header.h")):
+        for path in (os.path.join(include, "moa", "DLPack.h"), os.path.join(self.directory.name, "header.h")):
             with open(path, encoding="utf-8") as file:
                 texts.append(re.search(r"#define MOA_CODES\n(.*?)#endif", file.read(), re.S)[1])
         self.assertEqual(*texts)

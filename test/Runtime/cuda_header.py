@@ -17,29 +17,29 @@ PROGRAM = r"""
 #include <type_traits>
 namespace m = moa::runtime::cuda;
 #define SAME(a, b) static_assert(int(a) == int(b))
-SAME(m::kSuccess, CUDA_SUCCESS);
-SAME(m::kMaxDynamicSharedBytes, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
-SAME(m::kCapabilityMajor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
-SAME(m::kCapabilityMinor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
-SAME(m::kProgrammaticStreamSerialization, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
-SAME(m::kUint8, CU_TENSOR_MAP_DATA_TYPE_UINT8);
-SAME(m::kFloat16, CU_TENSOR_MAP_DATA_TYPE_FLOAT16);
-SAME(m::kBfloat16, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16);
-SAME(m::kInterleaveNone, CU_TENSOR_MAP_INTERLEAVE_NONE);
-SAME(m::kSwizzle128B, CU_TENSOR_MAP_SWIZZLE_128B);
-SAME(m::kPromotion256B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B);
-SAME(m::kFillZeros, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-SAME(sizeof(m::TensorMap), sizeof(CUtensorMap));
-static_assert(alignof(m::TensorMap) >= alignof(CUtensorMap));
-SAME(sizeof(m::LaunchAttribute), sizeof(CUlaunchAttribute));
-SAME(offsetof(m::LaunchAttribute, value), offsetof(CUlaunchAttribute, value));
-SAME(sizeof(m::LaunchAttribute::value), sizeof(CUlaunchAttributeValue));
-SAME(sizeof(m::LaunchConfig), sizeof(CUlaunchConfig));
-SAME(offsetof(m::LaunchConfig, blockX), offsetof(CUlaunchConfig, blockDimX));
-SAME(offsetof(m::LaunchConfig, sharedBytes), offsetof(CUlaunchConfig, sharedMemBytes));
-SAME(offsetof(m::LaunchConfig, stream), offsetof(CUlaunchConfig, hStream));
-SAME(offsetof(m::LaunchConfig, attributes), offsetof(CUlaunchConfig, attrs));
-SAME(offsetof(m::LaunchConfig, numAttributes), offsetof(CUlaunchConfig, numAttrs));
+SAME(m::CUDA_SUCCESS, CUDA_SUCCESS);
+SAME(m::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
+SAME(m::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+SAME(m::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+SAME(m::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
+SAME(m::CU_TENSOR_MAP_DATA_TYPE_UINT8, CU_TENSOR_MAP_DATA_TYPE_UINT8);
+SAME(m::CU_TENSOR_MAP_DATA_TYPE_FLOAT16, CU_TENSOR_MAP_DATA_TYPE_FLOAT16);
+SAME(m::CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16);
+SAME(m::CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_INTERLEAVE_NONE);
+SAME(m::CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_SWIZZLE_128B);
+SAME(m::CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B);
+SAME(m::CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+SAME(sizeof(m::CUtensorMap), sizeof(CUtensorMap));
+static_assert(alignof(m::CUtensorMap) >= alignof(CUtensorMap));
+SAME(sizeof(m::CUlaunchAttribute), sizeof(CUlaunchAttribute));
+SAME(offsetof(m::CUlaunchAttribute, value), offsetof(CUlaunchAttribute, value));
+SAME(sizeof(m::CUlaunchAttribute::value), sizeof(CUlaunchAttributeValue));
+SAME(sizeof(m::CUlaunchConfig), sizeof(CUlaunchConfig));
+SAME(offsetof(m::CUlaunchConfig, blockDimX), offsetof(CUlaunchConfig, blockDimX));
+SAME(offsetof(m::CUlaunchConfig, sharedMemBytes), offsetof(CUlaunchConfig, sharedMemBytes));
+SAME(offsetof(m::CUlaunchConfig, hStream), offsetof(CUlaunchConfig, hStream));
+SAME(offsetof(m::CUlaunchConfig, attrs), offsetof(CUlaunchConfig, attrs));
+SAME(offsetof(m::CUlaunchConfig, numAttrs), offsetof(CUlaunchConfig, numAttrs));
 
 // Parameters of functions: as many, each of the same size.
 template <typename R, typename S, typename... P, typename... Q> constexpr bool isLike(R (*)(P...), S (*)(Q...)) {

@@ -5,8 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Target/CText.h"
-#include "lib/Target/EntryText.h"
-#include "lib/Target/PTX/LauncherText.h"
+#include "lib/Target/EmittedText.h"
 #include "lib/Target/PTX/PTX.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -566,6 +565,14 @@ std::string printText(StringRef ptx) {
   return text + ";\n";
 }
 
+/// Returns parts of Host/Launcher.c, one after another.
+std::string getParts(std::initializer_list<const char *> names) {
+  std::string text;
+  for (const char *name : names)
+    text += getLauncherPart(name);
+  return text;
+}
+
 } // namespace
 
 Expected<std::string> printLauncher(ArrayRef<Program> programs, StringRef ptx, Binding binding) {
@@ -588,11 +595,14 @@ Expected<std::string> printLauncher(ArrayRef<Program> programs, StringRef ptx, B
          " * launches it through the driver of CUDA 12.7 or later; compile it as C and link "
          "-lcuda.\n"
          " */\n" +
-         kIncludes + kEntryDeclarations + "\n/* Entry points. */\n" + prototypes + "\n" + kChecks + "\n" +
+         getParts({"INCLUDES"}) + getEntryDeclarations().str() + "\n/* Entry points. */\n" + prototypes + "\n" +
+         getParts({"CHECKS", "DEVICE", "MEMORY"}) + "\n" +
          "/*--- Kernels "
          "--------------------------------------------------------------------------------*/\n\n" +
-         printText(ptx) + "\n" + kLaunches + (StringRef(hosts).contains("moa_describe_steps") ? kDescribeSteps : "") +
-         kLoads + (StringRef(hosts).contains("moa_check_bounds") ? kCheckBounds : "") + hosts +
+         printText(ptx) + "\n" + getParts({"TILES"}) +
+         (StringRef(hosts).contains("moa_describe_steps") ? getParts({"STEPS"}) : "") +
+         getParts({"ROUND", "LOAD", "LAUNCH", "PREPARE"}) +
+         (StringRef(hosts).contains("moa_check_bounds") ? getParts({"BOUNDS"}) : "") + hosts +
          (binding == Binding::TVMFFI ? "\n" + printBinding(bound) : "");
 }
 

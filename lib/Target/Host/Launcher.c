@@ -1,12 +1,13 @@
-//===- LauncherText.h - C functions in every launcher -----------*- C++ -*-===//
-#ifndef MOA_TARGET_PTX_LAUNCHERTEXT_H
-#define MOA_TARGET_PTX_LAUNCHERTEXT_H
-
-namespace moa::ptx {
-
-/// The includes. The descriptor and the codes follow (EntryText.h).
-inline const char *const kIncludes =
-    R"moa(#include <cuda.h>
+/*===- Launcher.c - functions of every launcher -------------------*- C -*-===*\
+ *
+ * Each part is text of emitted launchers (lib/Target/PTX/Launcher.cpp), and code of the run-time
+ * library, which defines the names of the parts it compiles (lib/Runtime/Checked.h, Launcher.h).
+ *
+\*===----------------------------------------------------------------------===*/
+/* The text is emitted as it stands. */
+/* clang-format off */
+#ifdef MOA_PART_INCLUDES
+#include <cuda.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,10 +15,9 @@ inline const char *const kIncludes =
 #include <stdio.h>
 #include <string.h>
 
-)moa";
-
-inline const char *const kChecks =
-    R"moa(/*--- Checks ---------------------------------------------------------------------------------*/
+#endif /* MOA_PART_INCLUDES */
+#ifdef MOA_PART_CHECKS
+/*--- Checks ---------------------------------------------------------------------------------*/
 
 /* A kernel needs some of these functions. */
 #define MOA_SHARED __attribute__((unused)) static
@@ -215,6 +215,8 @@ MOA_SHARED int32_t moa_check_output(const moa_array *a, moa_message *m) {
   return MOA_OK;
 }
 
+#endif /* MOA_PART_CHECKS */
+#ifdef MOA_PART_DEVICE
 /* Returns the current device; without a context device 0, as in the CUDA runtime. */
 MOA_SHARED int32_t moa_find_device(int *device) {
   CUcontext context = NULL;
@@ -231,6 +233,8 @@ MOA_SHARED int32_t moa_find_device(int *device) {
   return MOA_OK;
 }
 
+#endif /* MOA_PART_DEVICE */
+#ifdef MOA_PART_MEMORY
 MOA_SHARED int32_t moa_check_memory(moa_array *const *arrays, int count, moa_message *m) {
   int device = 0;
   if (moa_find_device(&device))
@@ -292,11 +296,9 @@ MOA_SHARED int32_t moa_check_tiles(const moa_array *a, moa_message *m) {
                         (long long)a->tensor->shape[axis], axis);
   return MOA_OK;
 }
-)moa";
-
-/// Launches through the driver; placed after the PTX.
-inline const char *const kLaunches =
-    R"moa(/*--- Launches -------------------------------------------------------------------------------*/
+#endif /* MOA_PART_MEMORY */
+#ifdef MOA_PART_TILES
+/*--- Launches -------------------------------------------------------------------------------*/
 
 /* Describes an array of the workspace, row-major. */
 MOA_SHARED void moa_place(moa_array *a, DLTensor *tensor, int rank, int code, int64_t bytes, char *begin, int64_t *shape) {
@@ -337,10 +339,9 @@ MOA_SHARED int32_t moa_describe_tiles(moa_message *m, CUtensorMap *map, const mo
                              CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   return made == CUDA_SUCCESS ? MOA_OK : moa_refuse(m, MOA_LAUNCH, "%s: no tiles of this array", a->name);
 }
-)moa";
+#endif /* MOA_PART_TILES */
+#ifdef MOA_PART_STEPS
 
-/// Follows if some tiles have row steps.
-inline const char *const kDescribeSteps = R"moa(
 /* The same for every `step`-th index of that axis, from the first on. */
 MOA_SHARED int32_t moa_describe_steps(moa_message *m, CUtensorMap *map, const moa_array *a, int row_axis, int rows,
                                       const char *text, moa_checked step) {
@@ -360,10 +361,120 @@ MOA_SHARED int32_t moa_describe_steps(moa_message *m, CUtensorMap *map, const mo
   every.s[row_axis] = shape[row_axis] > 1 ? a->s[row_axis] * step.value : 0;
   return moa_describe_tiles(m, map, &every, row_axis, rows);
 }
-)moa";
+#endif /* MOA_PART_STEPS */
+#ifdef MOA_PART_ROUND
 
-/// Precedes the entry points if error bounds are read.
-inline const char *const kCheckBounds = R"moa(
+/* Rounds a float to nearest, to the 16 bits of a kernel's parameter. */
+MOA_SHARED uint16_t moa_to_bf16(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  if (x != x)
+    return 0x7fff;
+  return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+MOA_SHARED uint16_t moa_to_f16(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  const uint32_t sign = bits >> 16 & 0x8000, size = bits & 0x7fffffff;
+  if (x != x)
+    return 0x7fff;
+  if (size >= 0x477ff000) /* rounds to 2^16 or beyond */
+    return (uint16_t)(sign | 0x7c00);
+  if (size < 0x38800000) { /* subnormal: whole multiples of 2^-24 */
+    const float magnitude = x < 0 ? -x : x;
+    const float shifted = magnitude + 0.5f; /* 2^-24 is the last bit of [0.5, 1) */
+    uint32_t rounded;
+    memcpy(&rounded, &shifted, sizeof rounded);
+    return (uint16_t)(sign | (rounded - 0x3f000000));
+  }
+  return (uint16_t)(sign | ((size - 0x38000000 + 0xfff + (size >> 13 & 1)) >> 13));
+}
+
+#endif /* MOA_PART_ROUND */
+#ifdef MOA_PART_LOAD
+/* The code of this file, loaded by the first call for all devices of the process. */
+static CUlibrary moa_library;
+
+MOA_SHARED int32_t moa_open_library(CUlibrary *library) {
+  *library = __atomic_load_n(&moa_library, __ATOMIC_ACQUIRE);
+  if (*library)
+    return MOA_OK;
+  CUlibrary mine = NULL, other = NULL;
+  if (cuLibraryLoadData(&mine, moa_ptx, NULL, NULL, 0, NULL, NULL, 0) != CUDA_SUCCESS)
+    return MOA_LAUNCH;
+  const bool first = __atomic_compare_exchange_n(&moa_library, &other, mine, false, __ATOMIC_ACQ_REL,
+                                                 __ATOMIC_ACQUIRE);
+  if (!first)
+    cuLibraryUnload(mine); /* another thread was faster */
+  *library = first ? mine : other;
+  return MOA_OK;
+}
+
+/* Finds a kernel on the current device and allows it its shared memory. */
+MOA_SHARED int32_t moa_open_kernel(moa_message *m, CUkernel *kernel, const char *name, int shared_bytes) {
+  CUlibrary library;
+  CUdevice device = 0;
+  if (moa_open_library(&library) || cuLibraryGetKernel(kernel, library, name) != CUDA_SUCCESS ||
+      cuCtxGetDevice(&device) != CUDA_SUCCESS)
+    return moa_refuse(m, MOA_LAUNCH, "CUDA refused to load %s", name);
+  if (shared_bytes && cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared_bytes, *kernel,
+                                           device) != CUDA_SUCCESS)
+    return moa_refuse(m, MOA_LAUNCH, "CUDA refused %d bytes of shared memory", shared_bytes);
+  return MOA_OK;
+}
+
+#endif /* MOA_PART_LOAD */
+#ifdef MOA_PART_LAUNCH
+/* Launches a kernel. It may overlap with the previous launch of the call if that has at least the number `least`, and
+   waits on the device for the results that it needs (programmatic dependent launch). */
+MOA_SHARED int32_t moa_launch(moa_message *m, CUkernel kernel, int *latest, int number, int least, int64_t blocks,
+                              int threads, int shared_bytes, void **parameters, void *stream) {
+  CUlaunchAttribute overlap;
+  memset(&overlap, 0, sizeof overlap);
+  overlap.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+  overlap.value.programmaticStreamSerializationAllowed = 1;
+  CUlaunchConfig config;
+  memset(&config, 0, sizeof config);
+  config.gridDimX = (unsigned)blocks, config.gridDimY = config.gridDimZ = 1;
+  config.blockDimX = (unsigned)threads, config.blockDimY = config.blockDimZ = 1;
+  config.sharedMemBytes = (unsigned)shared_bytes, config.hStream = (CUstream)stream;
+  config.attrs = &overlap, config.numAttrs = *latest >= least ? 1 : 0;
+  const CUresult launched = cuLaunchKernelEx(&config, (CUfunction)kernel, parameters, NULL);
+  *latest = number;
+  return launched == CUDA_SUCCESS ? MOA_OK : moa_refuse(m, MOA_LAUNCH, "CUDA refused launch %d", number);
+}
+
+#endif /* MOA_PART_LAUNCH */
+#ifdef MOA_PART_PREPARE
+/* Returns whether x > y for all pairs x, y without an error. */
+MOA_SHARED int moa_all_larger(const moa_checked *pairs, int count) {
+  for (int k = 0; k < count; k += 2)
+    if (!pairs[k].code && !pairs[k + 1].code && pairs[k].value <= pairs[k + 1].value)
+      return 0;
+  return 1;
+}
+
+/* Loads kernels onto a device. */
+MOA_SHARED int32_t moa_prepare(int32_t device, const char *const *names, const int *shared_bytes, int count) {
+  moa_message none = {NULL, 0};
+  CUdevice chosen = 0;
+  CUcontext context = NULL;
+  if (cuInit(0) != CUDA_SUCCESS || cuDeviceGet(&chosen, device) != CUDA_SUCCESS ||
+      cuDevicePrimaryCtxRetain(&context, chosen) != CUDA_SUCCESS || cuCtxPushCurrent(context) != CUDA_SUCCESS)
+    return MOA_DEVICE;
+  int32_t code = MOA_OK;
+  for (int k = 0; k < count && !code; ++k) {
+    CUkernel kernel;
+    CUfunction loaded;
+    code = moa_open_kernel(&none, &kernel, names[k], shared_bytes[k]);
+    if (!code && cuKernelGetFunction(&loaded, kernel) != CUDA_SUCCESS)
+      code = MOA_LAUNCH;
+  }
+  return cuCtxPopCurrent(&context) == CUDA_SUCCESS ? code : MOA_DEVICE;
+}
+#endif /* MOA_PART_PREPARE */
+#ifdef MOA_PART_BOUNDS
+
 /* Reports that a non-empty result is not shown to be within its tolerance. */
 MOA_SHARED int32_t moa_not_shown(moa_message *m, const moa_array *a, const char *within, const char *why) {
   if (moa_is_empty(a))
@@ -415,113 +526,4 @@ MOA_SHARED int32_t moa_check_bounds(moa_message *m, void *stream, const moa_arra
              (long long)count, axes);
   return moa_not_shown(m, a, within, why);
 }
-)moa";
-
-inline const char *const kLoads = R"moa(
-/* Rounds a float to nearest, to the 16 bits of a kernel's parameter. */
-MOA_SHARED uint16_t moa_to_bf16(float x) {
-  uint32_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  if (x != x)
-    return 0x7fff;
-  return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-MOA_SHARED uint16_t moa_to_f16(float x) {
-  uint32_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  const uint32_t sign = bits >> 16 & 0x8000, size = bits & 0x7fffffff;
-  if (x != x)
-    return 0x7fff;
-  if (size >= 0x477ff000) /* rounds to 2^16 or beyond */
-    return (uint16_t)(sign | 0x7c00);
-  if (size < 0x38800000) { /* subnormal: whole multiples of 2^-24 */
-    const float magnitude = x < 0 ? -x : x;
-    const float shifted = magnitude + 0.5f; /* 2^-24 is the last bit of [0.5, 1) */
-    uint32_t rounded;
-    memcpy(&rounded, &shifted, sizeof rounded);
-    return (uint16_t)(sign | (rounded - 0x3f000000));
-  }
-  return (uint16_t)(sign | ((size - 0x38000000 + 0xfff + (size >> 13 & 1)) >> 13));
-}
-
-/* The code of this file, loaded by the first call for all devices of the process. */
-static CUlibrary moa_library;
-
-MOA_SHARED int32_t moa_open_library(CUlibrary *library) {
-  *library = __atomic_load_n(&moa_library, __ATOMIC_ACQUIRE);
-  if (*library)
-    return MOA_OK;
-  CUlibrary mine = NULL, other = NULL;
-  if (cuLibraryLoadData(&mine, moa_ptx, NULL, NULL, 0, NULL, NULL, 0) != CUDA_SUCCESS)
-    return MOA_LAUNCH;
-  const bool first = __atomic_compare_exchange_n(&moa_library, &other, mine, false, __ATOMIC_ACQ_REL,
-                                                 __ATOMIC_ACQUIRE);
-  if (!first)
-    cuLibraryUnload(mine); /* another thread was faster */
-  *library = first ? mine : other;
-  return MOA_OK;
-}
-
-/* Finds a kernel on the current device and allows it its shared memory. */
-MOA_SHARED int32_t moa_open_kernel(moa_message *m, CUkernel *kernel, const char *name, int shared_bytes) {
-  CUlibrary library;
-  CUdevice device = 0;
-  if (moa_open_library(&library) || cuLibraryGetKernel(kernel, library, name) != CUDA_SUCCESS ||
-      cuCtxGetDevice(&device) != CUDA_SUCCESS)
-    return moa_refuse(m, MOA_LAUNCH, "CUDA refused to load %s", name);
-  if (shared_bytes && cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared_bytes, *kernel,
-                                           device) != CUDA_SUCCESS)
-    return moa_refuse(m, MOA_LAUNCH, "CUDA refused %d bytes of shared memory", shared_bytes);
-  return MOA_OK;
-}
-
-/* Launches a kernel. It may overlap with the previous launch of the call if that has at least the number `least`, and
-   waits on the device for the results that it needs (programmatic dependent launch). */
-MOA_SHARED int32_t moa_launch(moa_message *m, CUkernel kernel, int *latest, int number, int least, int64_t blocks,
-                              int threads, int shared_bytes, void **parameters, void *stream) {
-  CUlaunchAttribute overlap;
-  memset(&overlap, 0, sizeof overlap);
-  overlap.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
-  overlap.value.programmaticStreamSerializationAllowed = 1;
-  CUlaunchConfig config;
-  memset(&config, 0, sizeof config);
-  config.gridDimX = (unsigned)blocks, config.gridDimY = config.gridDimZ = 1;
-  config.blockDimX = (unsigned)threads, config.blockDimY = config.blockDimZ = 1;
-  config.sharedMemBytes = (unsigned)shared_bytes, config.hStream = (CUstream)stream;
-  config.attrs = &overlap, config.numAttrs = *latest >= least ? 1 : 0;
-  const CUresult launched = cuLaunchKernelEx(&config, (CUfunction)kernel, parameters, NULL);
-  *latest = number;
-  return launched == CUDA_SUCCESS ? MOA_OK : moa_refuse(m, MOA_LAUNCH, "CUDA refused launch %d", number);
-}
-
-/* Returns whether x > y for all pairs x, y without an error. */
-MOA_SHARED int moa_all_larger(const moa_checked *pairs, int count) {
-  for (int k = 0; k < count; k += 2)
-    if (!pairs[k].code && !pairs[k + 1].code && pairs[k].value <= pairs[k + 1].value)
-      return 0;
-  return 1;
-}
-
-/* Loads kernels onto a device. */
-MOA_SHARED int32_t moa_prepare(int32_t device, const char *const *names, const int *shared_bytes, int count) {
-  moa_message none = {NULL, 0};
-  CUdevice chosen = 0;
-  CUcontext context = NULL;
-  if (cuInit(0) != CUDA_SUCCESS || cuDeviceGet(&chosen, device) != CUDA_SUCCESS ||
-      cuDevicePrimaryCtxRetain(&context, chosen) != CUDA_SUCCESS || cuCtxPushCurrent(context) != CUDA_SUCCESS)
-    return MOA_DEVICE;
-  int32_t code = MOA_OK;
-  for (int k = 0; k < count && !code; ++k) {
-    CUkernel kernel;
-    CUfunction loaded;
-    code = moa_open_kernel(&none, &kernel, names[k], shared_bytes[k]);
-    if (!code && cuKernelGetFunction(&loaded, kernel) != CUDA_SUCCESS)
-      code = MOA_LAUNCH;
-  }
-  return cuCtxPopCurrent(&context) == CUDA_SUCCESS ? code : MOA_DEVICE;
-}
-)moa";
-
-} // namespace moa::ptx
-
-#endif // MOA_TARGET_PTX_LAUNCHERTEXT_H
+#endif /* MOA_PART_BOUNDS */
