@@ -31,27 +31,10 @@ template <typename Function> static bool find(void *file, const char *name, Func
 }
 
 static const char *findAll(void *file, Driver &d) {
-#define MOA_FIND(field, name)                                                                                          \
-  if (!find(file, name, d.field))                                                                                      \
-  return name
-  MOA_FIND(cuInit, "cuInit");
-  MOA_FIND(cuDeviceGet, "cuDeviceGet");
-  MOA_FIND(cuDeviceGetAttribute, "cuDeviceGetAttribute");
-  MOA_FIND(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain");
-  MOA_FIND(cuCtxGetCurrent, "cuCtxGetCurrent");
-  MOA_FIND(cuCtxSetCurrent, "cuCtxSetCurrent");
-  MOA_FIND(cuCtxPushCurrent, "cuCtxPushCurrent_v2");
-  MOA_FIND(cuCtxPopCurrent, "cuCtxPopCurrent_v2");
-  MOA_FIND(cuCtxGetDevice, "cuCtxGetDevice");
-  MOA_FIND(cuStreamSynchronize, "cuStreamSynchronize");
-  MOA_FIND(cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2");
-  MOA_FIND(cuLibraryLoadData, "cuLibraryLoadData");
-  MOA_FIND(cuLibraryUnload, "cuLibraryUnload");
-  MOA_FIND(cuLibraryGetKernel, "cuLibraryGetKernel");
-  MOA_FIND(cuKernelGetFunction, "cuKernelGetFunction");
-  MOA_FIND(cuKernelSetAttribute, "cuKernelSetAttribute");
-  MOA_FIND(cuTensorMapEncodeTiled, "cuTensorMapEncodeTiled");
-  MOA_FIND(cuLaunchKernelEx, "cuLaunchKernelEx");
+#define MOA_FIND(function, name, ...)                                                                                  \
+  if (!find(file, name, d.function))                                                                                   \
+    return name;
+  MOA_DRIVER_FUNCTIONS(MOA_FIND)
 #undef MOA_FIND
   return nullptr;
 }

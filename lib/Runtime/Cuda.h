@@ -58,29 +58,34 @@ struct alignas(128) CUtensorMap {
   uint64_t words[16];
 };
 
-/// The functions of libcuda. Some have names of a later version in the library.
+/// The functions of libcuda: the name in cuda.h, the name in the library, and the parameters.
+#define MOA_DRIVER_FUNCTIONS(F)                                                                                        \
+  F(cuInit, "cuInit", unsigned)                                                                                        \
+  F(cuDriverGetVersion, "cuDriverGetVersion", int *)                                                                   \
+  F(cuDeviceGet, "cuDeviceGet", CUdevice *, int)                                                                       \
+  F(cuDeviceGetAttribute, "cuDeviceGetAttribute", int *, int, CUdevice)                                                \
+  F(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", CUcontext *, CUdevice)                                       \
+  F(cuCtxGetCurrent, "cuCtxGetCurrent", CUcontext *)                                                                   \
+  F(cuCtxSetCurrent, "cuCtxSetCurrent", CUcontext)                                                                     \
+  F(cuCtxPushCurrent, "cuCtxPushCurrent_v2", CUcontext)                                                                \
+  F(cuCtxPopCurrent, "cuCtxPopCurrent_v2", CUcontext *)                                                                \
+  F(cuCtxGetDevice, "cuCtxGetDevice", CUdevice *)                                                                      \
+  F(cuStreamSynchronize, "cuStreamSynchronize", CUstream)                                                              \
+  F(cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2", void *, CUdeviceptr, size_t, CUstream)                                  \
+  F(cuLibraryLoadData, "cuLibraryLoadData", CUlibrary *, const void *, const int *, void **, unsigned, const int *,    \
+    void **, unsigned)                                                                                                 \
+  F(cuLibraryUnload, "cuLibraryUnload", CUlibrary)                                                                     \
+  F(cuLibraryGetKernel, "cuLibraryGetKernel", CUkernel *, CUlibrary, const char *)                                     \
+  F(cuKernelGetFunction, "cuKernelGetFunction", void **, CUkernel)                                                     \
+  F(cuKernelSetAttribute, "cuKernelSetAttribute", int, int, CUkernel, CUdevice)                                        \
+  F(cuTensorMapEncodeTiled, "cuTensorMapEncodeTiled", CUtensorMap *, int, uint32_t, void *, const uint64_t *,          \
+    const uint64_t *, const uint32_t *, const uint32_t *, int, int, int, int)                                          \
+  F(cuLaunchKernelEx, "cuLaunchKernelEx", const CUlaunchConfig *, CUkernel, void **, void **)
+
 struct Driver {
-  CUresult (*cuInit)(unsigned);
-  CUresult (*cuDriverGetVersion)(int *);
-  CUresult (*cuDeviceGet)(CUdevice *, int);
-  CUresult (*cuDeviceGetAttribute)(int *, int, CUdevice);
-  CUresult (*cuDevicePrimaryCtxRetain)(CUcontext *, CUdevice);
-  CUresult (*cuCtxGetCurrent)(CUcontext *);
-  CUresult (*cuCtxSetCurrent)(CUcontext);
-  CUresult (*cuCtxPushCurrent)(CUcontext);
-  CUresult (*cuCtxPopCurrent)(CUcontext *);
-  CUresult (*cuCtxGetDevice)(CUdevice *);
-  CUresult (*cuStreamSynchronize)(CUstream);
-  CUresult (*cuMemcpyDtoHAsync)(void *, CUdeviceptr, size_t, CUstream);
-  CUresult (*cuLibraryLoadData)(CUlibrary *, const void *, const int *, void **, unsigned, const int *, void **,
-                                unsigned);
-  CUresult (*cuLibraryUnload)(CUlibrary);
-  CUresult (*cuLibraryGetKernel)(CUkernel *, CUlibrary, const char *);
-  CUresult (*cuKernelGetFunction)(void **, CUkernel);
-  CUresult (*cuKernelSetAttribute)(int, int, CUkernel, CUdevice);
-  CUresult (*cuTensorMapEncodeTiled)(CUtensorMap *, int, uint32_t, void *, const uint64_t *, const uint64_t *,
-                                     const uint32_t *, const uint32_t *, int, int, int, int);
-  CUresult (*cuLaunchKernelEx)(const CUlaunchConfig *, CUkernel, void **, void **);
+#define MOA_DECLARE(function, name, ...) CUresult (*function)(__VA_ARGS__);
+  MOA_DRIVER_FUNCTIONS(MOA_DECLARE)
+#undef MOA_DECLARE
   int version; ///< for example 12070
 };
 

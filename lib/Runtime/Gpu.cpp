@@ -1,6 +1,6 @@
 //===- Gpu.cpp - calls of kernels on a GPU --------------------------------===//
 //
-// Does what an emitted launcher does, in the same order (lib/Target/PTX/Launcher.cpp).
+// Does what an emitted launcher does, in the same order (lib/Target/PTX/Launcher.cpp), with its functions.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Runtime/Launcher.h"
