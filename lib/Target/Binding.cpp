@@ -13,44 +13,36 @@ std::optional<Binding> parseBinding(llvm::StringRef name) {
   return name == "tvm-ffi" ? std::optional(Binding::TVMFFI) : std::nullopt;
 }
 
+static BindingParameter describe(const Parameter &parameter) {
+  const std::string &name = parameter.name;
+  unsigned bits = getBits(parameter.type);
+  if (!parameter.isScalar())
+    return {name, BindingParameter::Tensor};
+  switch (parameter.type) {
+  case ElementType::F64:
+    return {name, BindingParameter::F64};
+  case ElementType::F32:
+    return {name, BindingParameter::F32};
+  case ElementType::F16:
+    return {name, BindingParameter::F16};
+  case ElementType::BF16:
+    return {name, BindingParameter::BF16};
+  case ElementType::I1:
+    return {name, BindingParameter::Bool, 0, 1};
+  case ElementType::U8:
+  case ElementType::U16:
+  case ElementType::U32:
+  case ElementType::F8E4M3:
+    return {name, BindingParameter::Int, 0, (int64_t(1) << bits) - 1};
+  default:
+    return {name, BindingParameter::Int, llvm::minIntN(bits), llvm::maxIntN(bits)};
+  }
+}
+
 std::vector<BindingParameter> getBindingParameters(const KernelSignature &signature) {
   std::vector<BindingParameter> list;
-  for (const Parameter *parameter : signature.getCallingOrder()) {
-    BindingParameter entry{parameter->name, BindingParameter::Tensor, 0, 0};
-    unsigned bits = getBits(parameter->type);
-    auto setRange = [&](BindingParameter::Kind kind, int64_t low, int64_t high) {
-      entry.kind = kind;
-      entry.low = low;
-      entry.high = high;
-    };
-    if (parameter->isScalar())
-      switch (parameter->type) {
-      case ElementType::F64:
-        entry.kind = BindingParameter::F64;
-        break;
-      case ElementType::F32:
-        entry.kind = BindingParameter::F32;
-        break;
-      case ElementType::F16:
-        entry.kind = BindingParameter::F16;
-        break;
-      case ElementType::BF16:
-        entry.kind = BindingParameter::BF16;
-        break;
-      case ElementType::I1:
-        setRange(BindingParameter::Bool, 0, 1);
-        break;
-      case ElementType::U8:
-      case ElementType::U16:
-      case ElementType::U32:
-      case ElementType::F8E4M3:
-        setRange(BindingParameter::Int, 0, (int64_t(1) << bits) - 1);
-        break;
-      default:
-        setRange(BindingParameter::Int, llvm::minIntN(bits), llvm::maxIntN(bits));
-      }
-    list.push_back(std::move(entry));
-  }
+  for (const Parameter *parameter : signature.getCallingOrder())
+    list.push_back(describe(*parameter));
   return list;
 }
 

@@ -9,6 +9,7 @@
 #include "lib/Target/CPU/Runtime/Runtime.h"
 #include "lib/Target/CText.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/bit.h"
 #include "llvm/IR/Constants.h"
@@ -209,63 +210,60 @@ private:
                                     number(getDLPackCode(array.type)), number(getBits(array.type)),
                                     number(array.getRank()), list(extents, "extents"), number(slot)});
   }
-  Constant *arrays() {
+  /// Emits one constant for each element of a range.
+  template <typename Range, typename Make> Constant *listOf(Range &&range, const char *suffix, Make make) {
     std::vector<Constant *> rows;
-    for (auto [k, parameter] : llvm::enumerate(signature.getArrays()))
-      rows.push_back(array(*parameter, arraySlots[k]));
-    return list(rows, "arrays");
+    for (auto &&element : range)
+      rows.push_back(make(element));
+    return list(rows, suffix);
+  }
+  Constant *arrays() {
+    int64_t next = 0;
+    return listOf(signature.getArrays(), "arrays",
+                  [&](const Parameter *parameter) { return array(*parameter, arraySlots[next++]); });
   }
   Constant *temporaries() {
-    std::vector<Constant *> rows;
-    for (auto [k, parameter] : llvm::enumerate(options.temporaries))
-      rows.push_back(array(parameter, temporarySlots[k]));
-    return list(rows, "temporaries");
+    int64_t next = 0;
+    return listOf(options.temporaries, "temporaries",
+                  [&](const Parameter &parameter) { return array(parameter, temporarySlots[next++]); });
   }
   Constant *shown() {
-    std::vector<Constant *> rows;
-    for (const ShownResult &result : options.shown) {
+    return listOf(options.shown, "tolerances", [&](const ShownResult &result) {
       const Tolerance &within = *signature.getArrays()[result.array]->within;
       std::vector<std::string> axes;
       for (const SymExpr &extent : options.temporaries[result.temporary].extents)
         axes.push_back(extent.str());
-      rows.push_back(ConstantStruct::getAnon({number(result.array), number(result.temporary),
-                                              number(llvm::bit_cast<int64_t>(within.epsilon)), text(within.str()),
-                                              text(llvm::join(axes, ", ")), text(result.why)}));
-    }
-    return list(rows, "tolerances");
+      return ConstantStruct::getAnon({number(result.array), number(result.temporary),
+                                      number(llvm::bit_cast<int64_t>(within.epsilon)), text(within.str()),
+                                      text(llvm::join(axes, ", ")), text(result.why)});
+    });
   }
   Constant *symbols() {
-    std::vector<Constant *> rows;
-    for (const SymbolBinding &binding : signature.bindings)
-      rows.push_back(ConstantStruct::getAnon({text(binding.name), expr(binding.value)}));
-    return list(rows, "symbols");
+    return listOf(signature.bindings, "symbols", [&](const SymbolBinding &binding) {
+      return ConstantStruct::getAnon({text(binding.name), expr(binding.value)});
+    });
   }
   Constant *constraints() {
-    std::vector<Constant *> rows;
-    for (const Constraint &constraint : signature.constraints)
-      rows.push_back(ConstantStruct::getAnon(
-          {text(constraint.text), number(constraint.relation), expr(constraint.lhs), expr(constraint.rhs)}));
-    return list(rows, "constraints");
+    return listOf(signature.constraints, "constraints", [&](const Constraint &constraint) {
+      return ConstantStruct::getAnon(
+          {text(constraint.text), number(constraint.relation), expr(constraint.lhs), expr(constraint.rhs)});
+    });
   }
   Constant *sharedOf(int64_t nest) {
     Constant *function = module.getFunction(signature.name + "_shared" + std::to_string(nest));
     return function ? function : ConstantPointerNull::get(PointerType::get(context, 0));
   }
   Constant *nests() {
-    std::vector<Constant *> rows;
-    for (int64_t k = 0; k < options.numNests; ++k)
-      rows.push_back(
-          ConstantStruct::getAnon({module.getFunction(signature.name + "_tasks" + std::to_string(k)), sharedOf(k),
-                                   module.getFunction(signature.name + "_nest" + std::to_string(k))}));
-    return list(rows, "nests");
+    return listOf(llvm::seq(options.numNests), "nests", [&](int64_t k) {
+      return ConstantStruct::getAnon({module.getFunction(signature.name + "_tasks" + std::to_string(k)), sharedOf(k),
+                                      module.getFunction(signature.name + "_nest" + std::to_string(k))});
+    });
   }
-
   Constant *features() {
-    std::vector<Constant *> rows;
-    for (const Feature &feature : options.processor.features)
-      rows.push_back(ConstantStruct::getAnon({text(feature.name), number(feature.leaf), number(feature.subleaf),
-                                              number(feature.reg), number(feature.bit), number(feature.state)}));
-    return list(rows, "features");
+    return listOf(options.processor.features, "features", [&](const Feature &feature) {
+      return ConstantStruct::getAnon({text(feature.name), number(feature.leaf), number(feature.subleaf),
+                                      number(feature.reg), number(feature.bit), number(feature.state)});
+    });
   }
 
   llvm::Module &module;
