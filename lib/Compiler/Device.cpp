@@ -147,18 +147,18 @@ std::optional<PTXFiles> Compilation::ptx() {
   // The translation verifies its own result.
   if (!impl->runPasses(*code, "nvvm", [&](OpPassManager &pm) { buildDeviceToLLVMPipeline(pm); }, false))
     return std::nullopt;
-  std::vector<ptx::Program> programs;
+  std::vector<gpu::HostTable> programs;
   for (auto [program, signature] : llvm::zip_equal(module.getOps<device::ProgramOp>(), impl->signatures)) {
-    programs.push_back({signature, {}, "", gpu::getWorkspace(program)});
+    std::vector<gpu::HostLaunch> launches;
     for (auto kernel : program.getBody().getOps<device::KernelOp>())
-      programs.back().launches.push_back(gpu::getLaunch(kernel));
+      launches.push_back(gpu::getLaunch(kernel));
+    programs.emplace_back(signature, gpu::getWorkspace(program), std::move(launches));
   }
-  programs.front().notes = *notes;
   PTXFiles files;
   bool made = impl->timed("ptx", [&] {
     auto llvm = impl->take(ptx::translate(*code, impl->llvmContext, "kernels"));
     auto text = llvm ? impl->take(ptx::emit(**llvm)) : std::nullopt;
-    auto launcher = text ? impl->take(ptx::printLauncher(programs, *text, impl->getBinding())) : std::nullopt;
+    auto launcher = text ? impl->take(ptx::printLauncher(programs, *notes, *text, impl->getBinding())) : std::nullopt;
     files = {text.value_or(""), launcher.value_or(""), ptx::printManifest(programs)};
     return launcher.has_value();
   });

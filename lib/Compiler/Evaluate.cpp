@@ -114,9 +114,6 @@ static std::string describeNotShown(device::ProgramOp program, const KernelSigna
       os << "no bound on its errors holds for these inputs: they are too large or too small for "
             "the types, "
             "not finite, or have sums that may cancel";
-    std::vector<std::string> axes;
-    for (const SymExpr &extent : gpu::getArray(workspace, shown.bounds).extents)
-      axes.push_back(getReadable(extent.str()));
     const char *before = " at [";
     int64_t size = array.data.size(), rest = first - array.data.begin();
     for (int64_t extent : array.shape) {
@@ -126,7 +123,7 @@ static std::string describeNotShown(device::ProgramOp program, const KernelSigna
     }
     if (!array.shape.empty())
       os << "], and too large at " << llvm::count_if(array.data, isBeyond) << " of " << array.data.size()
-         << " indices of [" << llvm::join(axes, ", ") << "]";
+         << " indices of [" << gpu::getArray(workspace, shown.bounds).getAxes() << "]";
     texts.push_back(std::move(text));
   }
   return llvm::join(texts, "; ");

@@ -137,7 +137,8 @@ static std::optional<KernelReport> analyse(Compilation::Impl &compilation, unsig
     SymExpr bytes(getBits(temporary.type) / 8);
     for (const SymExpr &extent : temporary.extents)
       bytes = bytes * extent;
-    report.arrays.push_back({0, temporary.name, Type(), SymExpr(), bytes, {}});
+    report.arrays.push_back({temporary});
+    report.arrays.back().bytes = bytes;
   }
   if (auto shared = module->getAttrOfType<ArrayAttr>("moa.shared"))
     for (StringRef text : shared.getAsValueRange<StringAttr>())

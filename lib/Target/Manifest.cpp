@@ -23,14 +23,13 @@ static json::Object describeArgument(const Parameter &parameter) {
 }
 
 json::Object describeSignature(const KernelSignature &signature) {
-  static const char *const relations[] = {"==", "!=", "<", "<=", ">", ">="};
   json::Array arguments, constraints, bindings;
   for (const Parameter &parameter : signature.parameters)
     arguments.push_back(describeArgument(parameter));
   for (const Constraint &constraint : signature.constraints)
     constraints.push_back(json::Object{{"text", constraint.text},
                                        {"left", getReadable(constraint.lhs.str())},
-                                       {"relation", relations[constraint.relation]},
+                                       {"relation", constraint.getRelation()},
                                        {"right", getReadable(constraint.rhs.str())}});
   for (const SymbolBinding &binding : signature.bindings)
     bindings.push_back(json::Object{{"symbol", binding.name}, {"value", getReadable(binding.value.str())}});

@@ -50,7 +50,7 @@ unsigned getBits(ElementType type) { return getInfo(type).bits; }
 int getDLPackCode(ElementType type) { return getInfo(type).code; }
 llvm::StringRef getScalarCType(ElementType type) { return getInfo(type).cType; }
 
-static std::optional<ElementType> getElementType(Type type, bool isUnsigned) {
+std::optional<ElementType> getElementType(Type type, bool isUnsigned) {
   if (isUnsigned)
     return type.isInteger(8)    ? std::optional(ElementType::U8)
            : type.isInteger(16) ? std::optional(ElementType::U16)
@@ -77,6 +77,10 @@ static std::optional<ElementType> getElementType(Type type, bool isUnsigned) {
   if (type.isInteger(64))
     return ElementType::I64;
   return std::nullopt;
+}
+
+std::string Parameter::getAxes() const {
+  return llvm::join(llvm::map_range(extents, [](const SymExpr &extent) { return getReadable(extent.str()); }), ", ");
 }
 
 std::string Parameter::getTypeText() const {
@@ -144,6 +148,11 @@ std::string getShapeSymbol(llvm::StringRef array, unsigned axis) {
 //===----------------------------------------------------------------------===//
 // Constraints
 //===----------------------------------------------------------------------===//
+
+const char *Constraint::getRelation() const {
+  static const char *const relations[] = {"==", "!=", "<", "<=", ">", ">="};
+  return relations[relation];
+}
 
 static llvm::Expected<Constraint> parseConstraint(llvm::StringRef text) {
   // Try longer spellings first. The numbers are those of Constraint::relation.

@@ -16,6 +16,7 @@
 
 namespace mlir {
 class Operation;
+class Type;
 } // namespace mlir
 
 namespace moa {
@@ -26,6 +27,8 @@ enum class ElementType { F64, F32, BF16, F16, F8E4M3, I1, I8, I16, I32, I64, U8,
 llvm::StringRef getName(ElementType type);
 /// Returns the bits in memory; a boolean takes a byte.
 unsigned getBits(ElementType type);
+/// Returns nothing for a type that no array in memory has.
+std::optional<ElementType> getElementType(mlir::Type type, bool isUnsigned = false);
 int getDLPackCode(ElementType type);
 llvm::StringRef getScalarCType(ElementType type);
 
@@ -39,6 +42,8 @@ struct Parameter {
   unsigned getRank() const { return extents.size(); }
   /// Returns whether the parameter is passed by value: an input of rank 0.
   bool isScalar() const { return extents.empty() && !isOutput; }
+  /// Returns the extents in the user's notation.
+  std::string getAxes() const;
   /// For example, `bf16[B, H, N, 128]`.
   std::string getTypeText() const;
   /// For example, `O : bf16[B, H, N, 128] within 3e-2`.
@@ -50,6 +55,8 @@ struct Constraint {
   std::string text;
   int relation = 0;
   SymExpr lhs, rhs;
+
+  const char *getRelation() const;
 };
 
 /// How to compute a symbol from the shapes: an expression over earlier symbols and the

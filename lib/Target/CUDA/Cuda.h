@@ -4,8 +4,7 @@
 
 #include "dialects/Device/IR/Device.h"
 #include "lib/Target/Binding.h"
-#include "lib/Target/GPU/Launch.h"
-#include "lib/Target/Signature.h"
+#include "lib/Target/Host/HostTable.h"
 #include "llvm/Support/Error.h"
 #include <map>
 #include <set>
@@ -81,8 +80,8 @@ std::string wrapLine(const std::string &line, size_t indent);
 /// Adds a line of a comment, broken at blanks if it has more than so many columns.
 void addComment(std::string &text, llvm::StringRef line, size_t columns = 117);
 
-std::string printHost(const KernelSignature &signature, const Names &names, const std::vector<KernelText> &kernels,
-                      const std::vector<gpu::WorkspaceArray> &workspace);
+/// Prints the checks and the entry points of a program.
+std::string printHost(const gpu::HostTable &table, const Names &names);
 
 /// One program and the comment above it.
 struct ProgramText {

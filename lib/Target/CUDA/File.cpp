@@ -133,9 +133,13 @@ llvm::Expected<std::string> printFile(llvm::ArrayRef<ProgramText> programs, Bind
     if (!kernels)
       return kernels.takeError();
     notes += comment(entry.notes) + "//\n";
-    for (const KernelText &kernel : *kernels)
+    std::vector<gpu::HostLaunch> launches;
+    for (const KernelText &kernel : *kernels) {
       kernelTexts += "\n" + kernel.text;
-    hostTexts += "\n" + printHost(entry.signature, names, *kernels, gpu::getWorkspace(entry.program));
+      launches.push_back(kernel.launch);
+    }
+    gpu::HostTable table(entry.signature, gpu::getWorkspace(entry.program), std::move(launches));
+    hostTexts += "\n" + printHost(table, names);
     bound.push_back(entry.signature);
   }
   std::string text = notes;

@@ -9,6 +9,7 @@
 #include "lib/Target/CUDA/HostText.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace moa::cuda {
@@ -16,12 +17,8 @@ namespace {
 
 class HostPrinter {
 public:
-  HostPrinter(const KernelSignature &signature, const Names &names, const std::vector<KernelText> &kernels,
-              const std::vector<gpu::WorkspaceArray> &workspace)
-      : signature(signature), names(names), kernels(kernels), workspace(workspace), os(output) {
-    for (auto [k, parameter] : llvm::enumerate(signature.parameters))
-      numbers[&parameter] = k;
-  }
+  HostPrinter(const gpu::HostTable &table, const Names &names)
+      : table(table), signature(table.signature), arrays(signature.getArrays()), names(names), os(output) {}
   std::string print() {
     printCall();
     printEntries();
@@ -29,10 +26,12 @@ public:
   }
 
 private:
-  const std::string &nameOf(const Parameter &parameter) const { return names.of(numbers.at(&parameter)); }
+  const std::string &nameOf(const Parameter &parameter) const {
+    return names.of(&parameter - signature.parameters.data());
+  }
   /// Returns the field for an extent or a stride of an array, else an empty text.
   std::string partOfArray(const std::string &symbol) const {
-    for (const Parameter *array : signature.getArrays())
+    for (const Parameter *array : arrays)
       for (unsigned axis = 0; axis < array->getRank(); ++axis) {
         std::string place = "[" + std::to_string(axis) + "]";
         if (symbol == getShapeSymbol(array->name, axis))
@@ -66,10 +65,7 @@ private:
     return list;
   }
   std::string arrayList() const {
-    std::string list;
-    for (const Parameter *array : signature.getArrays())
-      list += (list.empty() ? "" : ", ") + nameOf(*array);
-    return list;
+    return llvm::join(llvm::map_range(arrays, [&](const Parameter *array) { return nameOf(*array); }), ", ");
   }
 
   /// Prints a line, wrapped if it is long.
@@ -81,27 +77,26 @@ private:
 
   /// Prints the function for one call: opens arrays, binds symbols, checks, and launches.
   void printCall() {
-    std::vector<std::string> list = {"const DLTensor *const (&given)[" + std::to_string(signature.getArrays().size()) +
-                                     "]"};
+    std::vector<std::string> list = {"const DLTensor *const (&given)[" + std::to_string(arrays.size()) + "]"};
     for (const Parameter *scalar : signature.getScalars())
       list.push_back(declareParameter(*scalar, nameOf(*scalar)));
     for (const char *more : {"Message &&m", "void **stream = nullptr"})
       list.push_back(more);
-    if (!workspace.empty())
+    if (!table.workspace.empty())
       for (const char *more : {"char *workspace = nullptr", "size_t bytes = 0", "int64_t *needed = nullptr"})
         list.push_back(more);
     if (signature.hasInputDependentTolerance())
       list.push_back("bool reads = false");
     os << "// Checks the arguments of a call, then launches it if a stream is given"
        << (!signature.hasInputDependentTolerance() ? "." : ", or computes and reads bounds on its errors.")
-       << (workspace.empty() ? " Needs no workspace.\n" : "\n");
+       << (table.workspace.empty() ? " Needs no workspace.\n" : "\n");
     printFunction("static int32_t", signature.name + "_call", list);
     os << "  if (m.size) *m.text = 0;\n";
     std::vector<std::string> rows;
-    for (const Parameter *array : signature.getArrays())
-      rows.push_back("{" + quote(array->name) + ", " + quote(array->getTypeText()) + ", " +
-                     std::to_string(array->getRank()) + ", " + std::to_string(getDLPackCode(array->type)) + ", " +
-                     std::to_string(getBits(array->type) / 8) + ", " + (array->isOutput ? "true" : "false") + "}");
+    for (const Parameter *array : arrays)
+      rows.push_back(llvm::formatv("{{{0}, {1}, {2}, {3}, {4}, {5}}", quote(array->name), quote(array->getTypeText()),
+                                   array->getRank(), getDLPackCode(array->type), getBits(array->type) / 8,
+                                   array->isOutput ? "true" : "false"));
     os << "  Array arrays[] = {\n      " << joinRows(rows, ", ", 6, "};\n");
     line("  auto &[" + arrayList() + "] = arrays;");
     os << "  for (int k = 0; k < " << rows.size() << "; ++k) if (!open_array(m, arrays[k], given[k])) return m.code;\n";
@@ -109,13 +104,10 @@ private:
     addExtents(checks);
     addConstraints(checks);
     checks.push_back("check_memory(m, arrays)");
-    std::set<std::string> described;
-    for (const KernelText &kernel : kernels)
-      for (const gpu::TensorMap &map : kernel.launch.parameters.maps)
-        if (!gpu::findArray(workspace, map.array) && described.insert(names.of(map.array)).second)
-          checks.push_back("check_tiles(m, " + names.of(map.array) + ")");
+    for (unsigned array : table.tiled)
+      checks.push_back("check_tiles(m, " + names.of(array) + ")");
     returnUnless(checks);
-    if (!workspace.empty()) {
+    if (!table.workspace.empty()) {
       printSize();
       os << "  if (!is_known(m, \"the workspace\", size)) return m.code;\n"
          << "  if (needed) *needed = size.value;\n";
@@ -124,11 +116,11 @@ private:
     declareLaunches();
     printMaps(/*ofWorkspace=*/false);
     os << "  if (!stream) return MOA_OK;\n";
-    if (!workspace.empty())
+    if (!table.workspace.empty())
       os << "  if (!check_workspace(m, arrays, workspace, bytes, size.value)) return m.code;\n";
     printMaps(/*ofWorkspace=*/true);
     printSharedMemory();
-    if (kernels.size() > 1)
+    if (table.launches.size() > 1)
       os << "  int latest = -1; // launch of this call\n";
     if (signature.hasInputDependentTolerance()) {
       printLaunches(/*forReport=*/true);
@@ -157,24 +149,22 @@ private:
         line("    not_shown(m, " + result + quote(shown.why) + ");", 8);
         continue;
       }
-      const gpu::WorkspaceArray &bounds = gpu::getArray(workspace, shown.bounds);
-      std::vector<std::string> counts, axes;
+      const gpu::WorkspaceArray &bounds = gpu::getArray(table.workspace, shown.bounds);
+      std::vector<std::string> counts;
       for (const SymExpr &extent : bounds.extents) {
         std::string value = argument(extent);
         counts.push_back(llvm::StringRef(value).contains('(') ? "(" + value + ").value" : value);
-        axes.push_back(getReadable(extent.str()));
       }
       line("    check_bounds(m, *stream, " + result + getNumberText(shown.within.epsilon) + ", " +
-               argument(bounds.number) + ", " + quote(llvm::join(axes, ", ")) + ", {" + llvm::join(counts, ", ") +
-               "});",
+               argument(bounds.number) + ", " + quote(bounds.getAxes()) + ", {" + llvm::join(counts, ", ") + "});",
            8);
     }
   }
   /// Prints the launches that compute error bounds, or all others.
   void printLaunches(bool forReport) {
-    for (const KernelText &kernel : kernels)
-      if (kernel.launch.isReportOnly == forReport)
-        printLaunch(kernel);
+    for (const gpu::HostLaunch &launch : table.launches)
+      if (launch.isReportOnly == forReport)
+        printLaunch(launch);
   }
 
   /// Binds symbols that are an extent. Returns the checks that bind other symbols.
@@ -203,7 +193,7 @@ private:
   /// Adds checks of the extents that no symbol was bound to.
   void addExtents(std::vector<std::string> &checks) const {
     std::vector<std::string> rows;
-    for (const Parameter *array : signature.getArrays())
+    for (const Parameter *array : arrays)
       for (auto [axis, extent] : llvm::enumerate(array->extents)) {
         auto bound = extents.find(field(getShapeSymbol(array->name, axis)));
         if (bound == extents.end() || bound->second != extent.str())
@@ -250,14 +240,14 @@ private:
 
   /// Prints the bytes of the workspace, and its offsets if they are known only at run time.
   void printSize() {
-    if (!gpu::hasRuntimeOffsets(workspace))
-      return line("  const Checked size = " + argument(gpu::getWorkspaceBytes(workspace)) + ";");
+    if (!table.hasRuntimeOffsets)
+      return line("  const Checked size = " + argument(table.workspaceBytes) + ";");
     std::vector<std::string> list;
-    for (const gpu::WorkspaceArray &array : workspace)
+    for (const gpu::WorkspaceArray &array : table.workspace)
       list.push_back(argument(array.bytes));
     std::string count = std::to_string(list.size()), start = "size";
-    if (std::string unit = std::to_string(workspace[0].unit); unit != "1")
-      start = unit + " * floor_div(size + " + std::to_string(workspace[0].slack) + ", " + unit + ")";
+    if (std::string unit = std::to_string(table.workspace[0].unit); unit != "1")
+      start = unit + " * floor_div(size + " + std::to_string(table.workspace[0].slack) + ", " + unit + ")";
     os << "  const Checked bytes_of[] = { // the arrays of the workspace, in order\n   "
           "   "
        << joinRows(list, ", ", 6, "};\n") << "  int64_t places[" << count << "];\n  Checked size = 0;\n"
@@ -272,80 +262,79 @@ private:
     const std::string &name = names.of(array.number);
     line("  int64_t " + name + "_shape[] = {" + llvm::join(shape, ", ") + "};", 6);
     line("  const Array " + name + " = in_workspace(" + quote(array.name) + ", " + std::to_string(shape.size()) + ", " +
-             (array.element.isBF16() ? "4" : "2") + ", " + std::to_string(array.element.getIntOrFloatBitWidth() / 8) +
+             (array.type == ElementType::BF16 ? "4" : "2") + ", " + std::to_string(getBits(array.type) / 8) +
              ", (char *)" + argument(array.number) + ", " + name + "_shape);",
          6);
   }
 
+  /// Returns the type of elements in kernels, which have no unsigned types: they reinterpret the bits.
+  static std::string getPointee(const Parameter &array) {
+    switch (array.type) {
+    case ElementType::BF16:
+      return "__nv_bfloat16";
+    case ElementType::F16:
+      return "__half";
+    case ElementType::I1:
+    case ElementType::F8E4M3:
+      return "uint8_t";
+    default:
+      llvm::StringRef type = getScalarCType(array.type);
+      type.consume_front("u");
+      return type.str();
+    }
+  }
   std::string argument(unsigned number) const {
-    if (const gpu::WorkspaceArray *array = gpu::findArray(workspace, number)) {
+    if (const gpu::WorkspaceArray *array = table.findTemporary(number)) {
       std::string address = "workspace";
       if (auto offset = array->offset.getConstant())
         address = *offset ? "(workspace + " + std::to_string(*offset) + ")" : address;
       else
-        address = "(workspace + places[" + std::to_string(array - workspace.data()) + "])";
-      return "(" + getStorageType(array->element).str() + " *)" + address;
+        address = "(workspace + places[" + std::to_string(array - table.workspace.data()) + "])";
+      return "(" + getPointee(*array) + " *)" + address;
     }
     const Parameter &parameter = signature.parameters[number];
     std::string name = names.of(number);
-    if (!parameter.isScalar()) {
-      std::string type = parameter.type == ElementType::I1     ? "uint8_t"
-                         : parameter.type == ElementType::BF16 ? "__nv_bfloat16"
-                         : parameter.type == ElementType::F16  ? "__half"
-                                                               : getScalarCType(parameter.type).str();
-      // Kernels have no unsigned types: they reinterpret the bits.
-      if (type.rfind("uint", 0) == 0 && parameter.type != ElementType::I1)
-        type.erase(0, 1);
-      return "(" + std::string(parameter.isOutput ? "" : "const ") + type + " *)" + name + ".begin";
-    }
+    if (!parameter.isScalar())
+      return (parameter.isOutput ? "(" : "(const ") + getPointee(parameter) + " *)" + name + ".begin";
     if (parameter.type == ElementType::BF16)
       return "__float2bfloat16_rn(" + name + ")";
     if (parameter.type == ElementType::F16)
       return "__float2half_rn(" + name + ")";
     return name;
   }
-  /// Returns the pairs x, y with x > y under which the launch is needed, or an empty text.
-  std::string conditionOf(const KernelText &kernel) const {
-    std::string text;
-    for (const auto &[x, y] : kernel.launch.condition)
-      text += (text.empty() ? "" : ", ") + argument(x) + ", " + argument(y);
-    return text;
-  }
   void printConditions() {
     std::vector<std::string> calls;
-    for (const KernelText &kernel : kernels) {
-      std::string text = conditionOf(kernel);
-      if (!text.empty() && conditions.insert({text, "is_needed[" + std::to_string(calls.size()) + "]"}).second)
-        calls.push_back("all_larger({" + text + "})");
+    for (const gpu::LaunchCondition &condition : table.conditions) {
+      std::vector<std::string> pairs;
+      for (const auto &[x, y] : condition)
+        pairs.push_back(argument(x) + ", " + argument(y));
+      calls.push_back("all_larger({" + llvm::join(pairs, ", ") + "})");
     }
     if (!calls.empty())
       line("  const bool is_needed[] = {" + llvm::join(calls, ", ") + "};", 6);
   }
   /// For example, `blocks[1]`.
-  std::string blocksOf(const KernelText &kernel) const {
-    return "blocks[" + std::to_string(&kernel - kernels.data()) + "]";
-  }
+  static std::string blocksOf(const gpu::HostLaunch &launch) { return "blocks[" + std::to_string(launch.number) + "]"; }
   /// Returns the condition under which a call needs a launch, or an empty text.
-  std::string needOf(const KernelText &kernel) const {
-    auto condition = conditions.find(conditionOf(kernel));
-    std::string entry = !signature.hasInputDependentTolerance() ? "" : kernel.launch.isReportOnly ? "reads" : "!reads";
-    std::string more = condition == conditions.end() ? "" : condition->second;
+  std::string needOf(const gpu::HostLaunch &launch) const {
+    std::string entry = !signature.hasInputDependentTolerance() ? "" : launch.isReportOnly ? "reads" : "!reads";
+    std::string more = launch.conditionNumber ? "is_needed[" + std::to_string(*launch.conditionNumber) + "]" : "";
     return entry + (entry.empty() || more.empty() ? "" : " && ") + more;
   }
   /// Returns the field of a tensor map in `maps`: its parameter in the kernel, and the launch if
   /// there are several.
-  std::string fieldOf(const KernelText &kernel, const gpu::TensorMap &map) const {
-    return map.name + (kernels.size() == 1 ? "" : "_" + std::to_string(&kernel - kernels.data()));
+  std::string fieldOf(const gpu::HostLaunch &launch, const gpu::TensorMap &map) const {
+    return map.name + (table.launches.size() == 1 ? "" : "_" + std::to_string(launch.number));
   }
   /// Prints the number of blocks of each launch, which is 0 for one that the call does not need, and
   /// variables for the tensor maps.
   void declareLaunches() {
     std::vector<std::string> grids, fields;
-    for (const KernelText &kernel : kernels) {
-      std::string need = needOf(kernel), count = argument(kernel.launch.blocks);
+    for (const gpu::HostLaunch &launch : table.launches) {
+      std::string need = needOf(launch), count = argument(launch.blocks);
       grids.push_back(need.empty() ? count : need + " ? " + count + " : Checked(0)");
-      for (const gpu::TensorMap &map : kernel.launch.parameters.maps)
-        fields.push_back(fieldOf(kernel, map));
+      for (const gpu::TensorMap &map : launch.parameters.maps)
+        fields.push_back(fieldOf(launch, map));
     }
     if (!grids.empty())
       os << "  const Checked blocks[] = {" << joinRows(grids, ", ", 28, "};\n");
@@ -357,18 +346,18 @@ private:
   void printMaps(bool ofWorkspace) {
     std::set<unsigned> placed;
     std::map<std::string, std::vector<std::string>> checks; // by condition
-    if (!ofWorkspace && !kernels.empty())
+    if (!ofWorkspace && !table.launches.empty())
       checks[""].push_back("check_grids(m, blocks)");
-    for (const KernelText &kernel : kernels)
-      for (const gpu::TensorMap &map : kernel.launch.parameters.maps) {
-        const gpu::WorkspaceArray *array = gpu::findArray(workspace, map.array);
+    for (const gpu::HostLaunch &launch : table.launches)
+      for (const gpu::TensorMap &map : launch.parameters.maps) {
+        const gpu::WorkspaceArray *array = table.findTemporary(map.array);
         if ((array != nullptr) != ofWorkspace)
           continue;
         if (array && placed.insert(map.array).second)
           printPlaced(*array);
         std::string step = map.hasSteps() ? ", " + quote(getReadable(map.step.str())) + ", " + argument(map.step) : "";
-        checks[needOf(kernel).empty() ? "" : blocksOf(kernel) + ".value"].push_back(
-            (map.hasSteps() ? "describe_steps(m, &maps." : "describe_tiles(m, &maps.") + fieldOf(kernel, map) + ", " +
+        checks[needOf(launch).empty() ? "" : blocksOf(launch) + ".value"].push_back(
+            (map.hasSteps() ? "describe_steps(m, &maps." : "describe_tiles(m, &maps.") + fieldOf(launch, map) + ", " +
             names.of(map.array) + ", " + std::to_string(map.rowAxis) + ", " + std::to_string(map.rows) + step + ")");
       }
     for (auto &[need, list] : checks)
@@ -380,34 +369,30 @@ private:
   /// Prints the requests for shared memory of several launches: nothing is launched if one of them
   /// is refused.
   void printSharedMemory() {
-    for (const KernelText &kernel : kernels)
-      if (kernel.launch.sharedBytes && kernels.size() > 1)
-        line("  if (" + blocksOf(kernel) + ".value && !allow_shared_memory(m, " + kernel.launch.name + ", " +
-             std::to_string(kernel.launch.sharedBytes) + ")) return m.code;");
+    for (const gpu::HostLaunch &launch : table.launches)
+      if (launch.sharedBytes && table.launches.size() > 1)
+        line("  if (" + blocksOf(launch) + ".value && !allow_shared_memory(m, " + launch.name + ", " +
+             std::to_string(launch.sharedBytes) + ")) return m.code;");
   }
-  void printLaunch(const KernelText &kernel) {
+  void printLaunch(const gpu::HostLaunch &launch) {
     std::vector<std::string> arguments;
-    for (unsigned number : kernel.launch.parameters.arrays)
+    for (unsigned number : launch.parameters.arrays)
       arguments.push_back(argument(number));
-    for (const gpu::TensorMap &map : kernel.launch.parameters.maps)
-      arguments.push_back("maps." + fieldOf(kernel, map));
-    for (unsigned number : kernel.launch.parameters.scalars)
+    for (const gpu::TensorMap &map : launch.parameters.maps)
+      arguments.push_back("maps." + fieldOf(launch, map));
+    for (unsigned number : launch.parameters.scalars)
       arguments.push_back(argument(number));
-    for (const std::string &symbol : kernel.launch.parameters.symbols)
+    for (const std::string &symbol : launch.parameters.symbols)
       arguments.push_back(field(symbol));
-    std::string count = blocksOf(kernel) + ".value", grid = count;
-    if (std::optional<int64_t> most = kernel.launch.getMostBlocks())
-      grid += " < " + std::to_string(*most) + " ? " + grid + " : " + std::to_string(*most);
-    std::string last =
-        std::to_string(kernel.launch.threads) + ", " + std::to_string(kernel.launch.sharedBytes) + ", *stream";
+    std::string count = blocksOf(launch) + ".value", grid = launch.printGrid(count);
+    std::string last = std::to_string(launch.threads) + ", " + std::to_string(launch.sharedBytes) + ", *stream";
     for (const std::string &item : arguments)
       last += ", " + item;
-    if (kernels.size() == 1)
-      return line("  if (" + count + ") launch_kernel(m, " + kernel.launch.name + ", " + grid + ", " + last + ");");
-    std::string call = "!launch_kernel_in_order(m, " + kernel.launch.name + ", latest, " +
-                       std::to_string(kernel.launch.number) + ", " +
-                       std::to_string(kernel.launch.getFirstOverlapped()) + ", " + grid + ", " + last;
-    if (kernel.launch.isReliedOn) {
+    if (table.launches.size() == 1)
+      return line("  if (" + count + ") launch_kernel(m, " + launch.name + ", " + grid + ", " + last + ");");
+    std::string call = "!launch_kernel_in_order(m, " + launch.name + ", latest, " + std::to_string(launch.number) +
+                       ", " + std::to_string(launch.getFirstOverlapped()) + ", " + grid + ", " + last;
+    if (launch.isReliedOn) {
       os << "  if (" << count << ") {\n";
       line("    if (" + call + ")) return m.code;", 8);
       os << "  } else latest = -1; // later launches rely on its wait\n";
@@ -438,7 +423,7 @@ private:
     std::string call = signature.name + "_call({" + arrayList() + "}";
     for (const Parameter *scalar : signature.getScalars())
       call += ", " + nameOf(*scalar);
-    if (workspace.empty()) {
+    if (table.workspace.empty()) {
       printEntry("int32_t", "", {"void * /*workspace*/", "size_t /*bytes*/", "void *stream"}, call + ", {}, &stream)");
       printEntry("int64_t", "_workspace", {}, "-int64_t(" + call + ", {}))");
     } else {
@@ -453,28 +438,23 @@ private:
                  call + ", {message, message ? n : 0}, &stream, (char *)workspace, bytes, nullptr, true)",
                  {"if (message && n) *message = 0;"});
     std::string list = "device";
-    for (const KernelText &kernel : kernels)
-      list += ", " + kernel.launch.name;
+    for (const gpu::HostLaunch &launch : table.launches)
+      list += ", " + launch.name;
     line("extern \"C\" int32_t " + signature.name + "_prepare(int32_t device) { return prepare_device(" + list + "); }",
          4);
   }
 
+  const gpu::HostTable &table;
   const KernelSignature &signature;
+  const std::vector<const Parameter *> arrays;
   const Names &names;
-  const std::vector<KernelText> &kernels;
-  const std::vector<gpu::WorkspaceArray> &workspace;
-  std::map<const Parameter *, unsigned> numbers;
-  std::map<std::string, std::string> conditions; // variables that hold them
-  std::map<std::string, std::string> extents;    // extents that bind a symbol, with its name
+  std::map<std::string, std::string> extents; // extents that bind a symbol, with its name
   std::string output;
   llvm::raw_string_ostream os;
 };
 
 } // namespace
 
-std::string printHost(const KernelSignature &signature, const Names &names, const std::vector<KernelText> &kernels,
-                      const std::vector<gpu::WorkspaceArray> &workspace) {
-  return HostPrinter(signature, names, kernels, workspace).print();
-}
+std::string printHost(const gpu::HostTable &table, const Names &names) { return HostPrinter(table, names).print(); }
 
 } // namespace moa::cuda

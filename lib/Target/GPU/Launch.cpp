@@ -200,6 +200,10 @@ Launch Collector::run() {
   findNextBlock();
   for (auto stages : kernel.getBody().front().getOps<device::StagesOp>())
     launch.stages = stages;
+  if (launch.stages)
+    launch.mostBlocks = launch.stages.getResidents() + launch.overlapsPrevious;
+  else if (launch.nextBlock)
+    launch.mostBlocks = launch.nextBlock.getResidents() + launch.overlapsPrevious;
   if (!launch.kept.empty()) {
     launch.firstKept = llvm::alignTo(launch.sharedBytes, 8);
     launch.sharedBytes = launch.firstKept + 8 * launch.kept.size();
@@ -249,39 +253,38 @@ std::vector<WorkspaceArray> getWorkspace(device::ProgramOp program) {
   });
   for (BlockArgument array : arrays) {
     auto type = cast<ArrayType>(array.getType());
-    SymExpr bytes(int64_t(widthOf(array) / 8));
-    std::vector<SymExpr> extents;
+    WorkspaceArray &placed = list.emplace_back();
+    placed.number = array.getArgNumber();
+    placed.name = names[placed.number].str();
+    placed.type = *getElementType(type.getElementType());
+    placed.bytes = SymExpr(int64_t(widthOf(array) / 8));
     for (unsigned axis = 0; axis < type.getRank(); ++axis) {
-      extents.push_back(type.getExtent(axis));
-      bytes = bytes * extents.back();
+      placed.extents.push_back(type.getExtent(axis));
+      placed.bytes = placed.bytes * placed.extents.back();
     }
     // The workspace starts at a multiple of 64 bytes, so 64 bytes more between arrays keep their
     // 128-byte lines apart.
-    int64_t unit = overlaps ? 128 : needsAlignment ? 64 : 1, slack = overlaps ? 128 + 63 : unit - 1;
-    if (unit > 1)
-      offset = SymExpr::floorDiv(offset + SymExpr(slack), SymExpr(unit)) * SymExpr(unit);
-    list.push_back({array.getArgNumber(), names[array.getArgNumber()].str(), type.getElementType(), offset, bytes,
-                    std::move(extents), unit, slack});
-    offset = offset + bytes;
+    placed.unit = overlaps ? 128 : needsAlignment ? 64 : 1;
+    placed.slack = overlaps ? 128 + 63 : placed.unit - 1;
+    if (placed.unit > 1)
+      offset = SymExpr::floorDiv(offset + SymExpr(placed.slack), SymExpr(placed.unit)) * SymExpr(placed.unit);
+    placed.offset = offset;
+    offset = offset + placed.bytes;
   }
   return list;
-}
-
-const WorkspaceArray *findArray(llvm::ArrayRef<WorkspaceArray> workspace, unsigned number) {
-  auto found = llvm::find_if(workspace, [&](const WorkspaceArray &array) { return array.number == number; });
-  return found == workspace.end() ? nullptr : found;
 }
 
 const WorkspaceArray &getArray(llvm::ArrayRef<WorkspaceArray> workspace, llvm::StringRef name) {
   return *llvm::find_if(workspace, [&](const WorkspaceArray &array) { return array.name == name; });
 }
 
-bool hasRuntimeOffsets(llvm::ArrayRef<WorkspaceArray> arrays) {
-  return llvm::any_of(arrays, [](const WorkspaceArray &array) { return !array.offset.getConstant(); });
-}
-
 SymExpr getWorkspaceBytes(llvm::ArrayRef<WorkspaceArray> arrays) {
   return arrays.empty() ? SymExpr() : arrays.back().offset + arrays.back().bytes;
+}
+
+std::string HostLaunch::printGrid(const std::string &count) const {
+  std::string most = mostBlocks ? std::to_string(*mostBlocks) : "";
+  return mostBlocks ? count + " < " + most + " ? " + count + " : " + most : count;
 }
 
 Launch getLaunch(device::KernelOp kernel) { return Collector(kernel).run(); }

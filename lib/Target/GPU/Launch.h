@@ -8,6 +8,7 @@
 #define MOA_TARGET_GPU_LAUNCH_H
 
 #include "dialects/Device/IR/Device.h"
+#include "lib/Target/Signature.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include <optional>
@@ -38,23 +39,19 @@ struct KernelParameters {
 /// Returns whether an index is known to be below 2^32.
 bool isWord(mlir::Value index);
 
-/// One launch of a program.
-struct Launch {
+/// The host may skip a launch unless x > y for all of these pairs (onf::kLaunchIfAttr).
+using LaunchCondition = std::vector<std::pair<SymExpr, SymExpr>>;
+
+/// The host's part of one launch of a program: plain data.
+struct HostLaunch {
   std::string name;
   SymExpr blocks;
+  std::optional<int64_t> mostBlocks; ///< the largest grid of a persistent kernel
   int64_t threads = 0, sharedBytes = 0;
-  /// Another launch of the program precedes this one. The device may then start its blocks while
-  /// that launch ends. The kernel first waits until the earlier blocks have ended and their writes
-  /// are visible (programmatic dependent launch, CUDA Programming Guide).
-  bool follows = false;
   /// Overlapped launch (PDL, device::kOverlapAttr): this launch does not wait for its predecessor P
   /// if P took place; all launches before P have ended. One extra block of this launch waits for P,
   /// so that waiting for this launch implies P.
   bool overlapsPrevious = false;
-  /// Blocks let the next launch start early (griddepcontrol.launch_dependents), once they have
-  /// started and waited. True if the next launch does not wait, or if this launch has few blocks:
-  /// the waiting blocks then do not take their places.
-  bool letsNextStart = false;
   /// The array with the skip flag, which is 0 if the kernel has nothing to do (device::kSkipFlagAttr).
   /// `idleAfter` is the number of the launch after which blocks may read it without waiting. They
   /// then exit at once, except the last block, which waits.
@@ -69,6 +66,26 @@ struct Launch {
   /// Returns a launch number. The host lets this launch overlap with the latest launch of the call
   /// if that has at least this number.
   unsigned getFirstOverlapped() const { return std::max(overlapsPrevious ? number - 1 : 0, idleAfter); }
+  LaunchCondition condition;
+  KernelParameters parameters;
+  /// Set by HostTable: the number of the condition, and that of the first tensor map among all maps.
+  std::optional<unsigned> conditionNumber;
+  unsigned firstMap = 0;
+
+  /// Returns C that limits a number of blocks to the largest grid.
+  std::string printGrid(const std::string &count) const;
+};
+
+/// One launch of a program, with the facts that its code needs.
+struct Launch : HostLaunch {
+  /// Another launch of the program precedes this one. The device may then start its blocks while
+  /// that launch ends. The kernel first waits until the earlier blocks have ended and their writes
+  /// are visible (programmatic dependent launch, CUDA Programming Guide).
+  bool follows = false;
+  /// Blocks let the next launch start early (griddepcontrol.launch_dependents), once they have
+  /// started and waited. True if the next launch does not wait, or if this launch has few blocks:
+  /// the waiting blocks then do not take their places.
+  bool letsNextStart = false;
   /// Numbers of the arrays that earlier launches write and this one only reads. They are constant
   /// after the wait for these launches.
   llvm::SmallVector<unsigned> awaited;
@@ -78,8 +95,6 @@ struct Launch {
   bool writes(unsigned array) const { return llvm::is_contained(written, array); }
   /// Returns whether nothing else writes an array while this kernel runs.
   bool isNoAlias(unsigned array) const { return !awaits(array) && !llvm::is_contained(exchanged, array); }
-  /// The host may skip the launch unless x > y for all of these pairs (onf::kLaunchIfAttr).
-  std::vector<std::pair<SymExpr, SymExpr>> condition;
   /// Blocks whose registers fit one multiprocessor together, if the kernel is warp-specialised.
   int64_t residents = 1;
   /// In persistent kernels (device.next_block): the op that fetches the next block number; the ops
@@ -90,18 +105,9 @@ struct Launch {
   bool isPerBlock(mlir::Operation *op) const { return llvm::is_contained(perBlockOps, op); }
   /// The stages of the kernel (device.stages), or null.
   device::StagesOp stages;
-  /// Returns the largest grid of a persistent kernel, or nothing for other kernels.
-  std::optional<int64_t> getMostBlocks() const {
-    if (stages)
-      return static_cast<int64_t>(device::StagesOp(stages).getResidents()) + overlapsPrevious;
-    if (!nextBlock)
-      return std::nullopt;
-    return static_cast<int64_t>(device::NextBlockOp(nextBlock).getResidents()) + overlapsPrevious;
-  }
   /// Offsets in shared memory: of the producer's barrier (a block's numbers are stored), of the
   /// consumers' barrier (all threads have left a block), and of the word that is 0 after the last.
   int64_t givenBarrier = 0, leftBarrier = 0, hasBlockOffset = 0;
-  KernelParameters parameters;
 
   /// Returns the byte offset of a ring, of barriers or of a list in shared memory.
   int64_t getOffset(mlir::Value memory) const { return offsets.lookup(memory); }
@@ -120,26 +126,17 @@ struct Launch {
 };
 
 /// An array of a program's workspace. `number` is its position among the program's arguments.
-struct WorkspaceArray {
+struct WorkspaceArray : Parameter {
   unsigned number = 0;
-  std::string name;
-  mlir::Type element;
   SymExpr offset, bytes;
-  std::vector<SymExpr> extents;
   /// It starts at unit * floor((end of the array before + slack) / unit).
   int64_t unit = 1, slack = 0;
 };
-
-/// Returns whether some array starts at an offset known only at run time. Launchers then compute
-/// all offsets once, because the expressions of late arrays are long.
-bool hasRuntimeOffsets(llvm::ArrayRef<WorkspaceArray> arrays);
 
 /// Returns the arrays of the workspace in order of placement, wider elements first, so that all are
 /// aligned. They are aligned to 64 bytes if tiles or wide accesses need it. If launches overlap, no
 /// two arrays share a cache line of 128 bytes, wherever the workspace starts.
 std::vector<WorkspaceArray> getWorkspace(device::ProgramOp program);
-/// Returns the array with this number among the program's arguments, or null.
-const WorkspaceArray *findArray(llvm::ArrayRef<WorkspaceArray> workspace, unsigned number);
 /// Returns the array with this name, which must exist.
 const WorkspaceArray &getArray(llvm::ArrayRef<WorkspaceArray> workspace, llvm::StringRef name);
 SymExpr getWorkspaceBytes(llvm::ArrayRef<WorkspaceArray> arrays);

@@ -11,23 +11,18 @@ namespace moa::ptx {
 namespace {
 
 /// Describes a call of cuTensorMapEncodeTiled; axes are listed innermost first.
-json::Object printMap(const gpu::TensorMap &map, const Program &program) {
-  const gpu::WorkspaceArray *temporary = gpu::findArray(program.workspace, map.array);
-  const Parameter *array = temporary ? nullptr : &program.signature.parameters[map.array];
-  unsigned rank = temporary ? temporary->extents.size() : array->getRank();
-  unsigned bits = temporary ? temporary->element.getIntOrFloatBitWidth() : getBits(array->type);
-  std::string type;
-  llvm::raw_string_ostream os(type);
-  temporary ? os << temporary->element : os << getName(array->type);
+json::Object printMap(const gpu::TensorMap &map, const gpu::HostTable &table) {
+  const gpu::WorkspaceArray *temporary = table.findTemporary(map.array);
+  const Parameter &array = table.getArray(map.array);
   json::Array box;
-  for (unsigned k = 0; k != rank; ++k) {
-    unsigned axis = rank - 1 - k;
-    box.push_back(k == 0 ? int64_t(1024 / bits) : axis == map.rowAxis ? map.rows : int64_t(1));
+  for (unsigned k = 0; k != array.getRank(); ++k) {
+    unsigned axis = array.getRank() - 1 - k;
+    box.push_back(k == 0 ? int64_t(1024 / getBits(array.type)) : axis == map.rowAxis ? map.rows : int64_t(1));
   }
   json::Object object{{"kind", "tensor_map"},
                       {"name", map.name},
-                      {temporary ? "workspace" : "array", temporary ? temporary->name : array->name},
-                      {"type", type},
+                      {temporary ? "workspace" : "array", array.name},
+                      {"type", getName(array.type)},
                       {"row_axis", int64_t(map.rowAxis)},
                       {"box", std::move(box)},
                       {"interleave", "none"},
@@ -43,27 +38,25 @@ json::Object printMap(const gpu::TensorMap &map, const Program &program) {
   return object;
 }
 
-json::Object printLaunch(const gpu::Launch &launch, const Program &program) {
-  const KernelSignature &signature = program.signature;
+json::Object printLaunch(const gpu::HostLaunch &launch, const gpu::HostTable &table) {
   json::Array parameters;
   for (unsigned number : launch.parameters.arrays) {
-    if (const gpu::WorkspaceArray *array = gpu::findArray(program.workspace, number))
+    if (const gpu::WorkspaceArray *array = table.findTemporary(number))
       parameters.push_back(
           json::Object{{"kind", "workspace"}, {"name", array->name}, {"offset", getReadable(array->offset.str())}});
     else
-      parameters.push_back(json::Object{{"kind", "pointer"}, {"array", signature.parameters[number].name}});
+      parameters.push_back(json::Object{{"kind", "pointer"}, {"array", table.signature.parameters[number].name}});
   }
   for (const gpu::TensorMap &map : launch.parameters.maps)
-    parameters.push_back(printMap(map, program));
+    parameters.push_back(printMap(map, table));
   for (unsigned number : launch.parameters.scalars)
-    parameters.push_back(json::Object{{"kind", "scalar"},
-                                      {"name", signature.parameters[number].name},
-                                      {"type", getName(signature.parameters[number].type)}});
+    parameters.push_back(json::Object{
+        {"kind", "scalar"}, {"name", table.getArray(number).name}, {"type", getName(table.getArray(number).type)}});
   for (const std::string &symbol : launch.parameters.symbols)
     parameters.push_back(json::Object{{"kind", "symbol"}, {"name", symbol}, {"type", "i64"}});
   std::string grid = getReadable(launch.blocks.str());
-  if (std::optional<int64_t> most = launch.getMostBlocks())
-    grid = "min(" + grid + ", " + std::to_string(*most) + ")";
+  if (launch.mostBlocks)
+    grid = "min(" + grid + ", " + std::to_string(*launch.mostBlocks) + ")";
   json::Object object{{"kernel", launch.name},
                       {"grid", grid},
                       {"block", launch.threads},
@@ -86,21 +79,11 @@ json::Object printLaunch(const gpu::Launch &launch, const Program &program) {
   return object;
 }
 
-/// Returns a number or an expression over the symbols.
-json::Value printBytes(ArrayRef<gpu::WorkspaceArray> workspace) {
-  SymExpr bytes = gpu::getWorkspaceBytes(workspace);
-  if (auto constant = bytes.getConstant())
-    return *constant;
-  return getReadable(bytes.str());
-}
-
 json::Array printWorkspace(ArrayRef<gpu::WorkspaceArray> workspace) {
   json::Array list;
   for (const gpu::WorkspaceArray &array : workspace) {
-    std::string type;
-    llvm::raw_string_ostream(type) << array.element;
     list.push_back(json::Object{{"name", array.name},
-                                {"type", type},
+                                {"type", getName(array.type)},
                                 {"shape", describeShape(array.extents)},
                                 {"bytes", getReadable(array.bytes.str())},
                                 {"offset", getReadable(array.offset.str())},
@@ -110,14 +93,16 @@ json::Array printWorkspace(ArrayRef<gpu::WorkspaceArray> workspace) {
   return list;
 }
 
-json::Object printProgram(const Program &program) {
-  const KernelSignature &signature = program.signature;
+json::Object printProgram(const gpu::HostTable &table) {
+  const KernelSignature &signature = table.signature;
   json::Array launches;
-  for (const gpu::Launch &launch : program.launches)
-    launches.push_back(printLaunch(launch, program));
+  for (const gpu::HostLaunch &launch : table.launches)
+    launches.push_back(printLaunch(launch, table));
   json::Object object = describeSignature(signature);
-  object["workspace_bytes"] = printBytes(program.workspace);
-  object["workspace"] = printWorkspace(program.workspace);
+  // A number, or an expression over the symbols.
+  std::optional<int64_t> bytes = table.workspaceBytes.getConstant();
+  object["workspace_bytes"] = bytes ? json::Value(*bytes) : json::Value(getReadable(table.workspaceBytes.str()));
+  object["workspace"] = printWorkspace(table.workspace);
   object["launches"] = std::move(launches);
   json::Array shown;
   for (const ShownLater &entry : signature.shownLater) {
@@ -129,7 +114,7 @@ json::Object printProgram(const Program &program) {
       shown.push_back(std::move(told));
       continue;
     }
-    const gpu::WorkspaceArray &bounds = gpu::getArray(program.workspace, entry.bounds);
+    const gpu::WorkspaceArray &bounds = gpu::getArray(table.workspace, entry.bounds);
     told["workspace"] = bounds.name;
     told["offset"] = getReadable(bounds.offset.str());
     told["shape"] = describeShape(bounds.extents);
@@ -142,9 +127,9 @@ json::Object printProgram(const Program &program) {
 
 } // namespace
 
-std::string printManifest(ArrayRef<Program> programs) {
+std::string printManifest(ArrayRef<gpu::HostTable> programs) {
   json::Array list;
-  for (const Program &program : programs)
+  for (const gpu::HostTable &program : programs)
     list.push_back(printProgram(program));
   json::Value manifest(json::Object{{"version", kManifestVersion},
                                     {"target", "sm_90a"},

@@ -3,8 +3,7 @@
 #define MOA_TARGET_PTX_PTX_H
 
 #include "lib/Target/Binding.h"
-#include "lib/Target/GPU/Launch.h"
-#include "lib/Target/Signature.h"
+#include "lib/Target/Host/HostTable.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/Error.h"
 
@@ -32,22 +31,14 @@ llvm::Expected<std::vector<char>> assemble(llvm::StringRef ptx);
 /// $CUDA_PATH or, if neither is set, the toolkit of ptxas or nvcc in PATH and /usr/local/cuda.
 std::optional<std::string> findInToolkit(llvm::StringRef path);
 
-/// One program, its launches, and the comment above it.
-struct Program {
-  KernelSignature signature;
-  std::vector<gpu::Launch> launches;
-  std::string notes; ///< lines of the opening comment
-  std::vector<gpu::WorkspaceArray> workspace;
-};
-
-/// Returns a C file that holds the PTX and launches it through the driver. It has the same entry
-/// points as other targets.
-llvm::Expected<std::string> printLauncher(llvm::ArrayRef<Program> programs, llvm::StringRef ptx,
-                                          Binding binding = Binding::None);
+/// Returns a C file that holds the PTX and launches it through the driver, with `notes` in its opening
+/// comment. It has the same entry points as other targets.
+llvm::Expected<std::string> printLauncher(llvm::ArrayRef<gpu::HostTable> programs, llvm::StringRef notes,
+                                          llvm::StringRef ptx, Binding binding = Binding::None);
 
 /// Returns a JSON description of kernels, grids, blocks, shared memory, parameters in order, tensor
 /// maps, symbols, constraints and shapes.
-std::string printManifest(llvm::ArrayRef<Program> programs);
+std::string printManifest(llvm::ArrayRef<gpu::HostTable> programs);
 
 } // namespace moa::ptx
 
