@@ -278,7 +278,7 @@ std::optional<int64_t> countVisited(const TilePlan &plan) {
   return most <= few ? std::optional(most) : std::nullopt;
 }
 
-/// Returns whether a block can hand over a fold to another one (TileStreamK.cpp).
+/// Returns whether a block can hand over a fold to another one (Tiles/StreamK.cpp).
 bool canShare(const TilePlan &plan) {
   bool isAlike = !plan.product && plan.prologue.empty() && !plan.fold.getPieces() && !rows::getGuard(plan.fold);
   return isAlike && llvm::all_of(rows::getAccs(plan.fold), [](AccOp acc) {

@@ -1,14 +1,6 @@
-//===- TilePivots.cpp - exponents of large references ---------------------===//
-//
-// The exponent of e^(x − m) is one fused multiply-add, x·log₂e − m·log₂e, whose second product is
-// rounded once per row. This scales all weights of a row by one factor, at most 2^(m·2⁻²⁴). It is
-// harmless if |m| is small, and may be infinite otherwise. In tiles with a row of large |m|, x − m
-// replaces x, and 0 replaces m. The same code then computes (x − m)·log₂e − 0. The branch of
-// conditional rescaling decides this, so that elements cost nothing if no row is large
-// (docs/Spec.md, Lemma 19).
-//
-//===----------------------------------------------------------------------===//
-#include "lib/Conversion/ONFToDevice/TileKernel.h"
+//===- Pivots.cpp - exponents of large references -------------------------===//
+#include "lib/Conversion/ONFToDevice/Tiles/Pivots.h"
+#include "lib/Conversion/ONFToDevice/Tiles/Maps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include <cmath>
 
@@ -20,12 +12,6 @@ namespace moa::tiles {
 
 /// If a row's reference has a larger magnitude, differences are computed before they are scaled.
 static constexpr float kLargeReference = 1024;
-
-/// Returns whether all uses of a difference are exponentials of it.
-static bool isExponent(Value difference) {
-  return difference.getType().isF32() && !difference.use_empty() &&
-         llvm::all_of(difference.getUsers(), [](Operation *user) { return isa<math::ExpOp, PiecewiseExp2Op>(user); });
-}
 
 /// Returns whether only guards need an operation. Guards are evaluated before a tile's elements are
 /// shifted.
@@ -45,23 +31,17 @@ static bool isReducedBefore(Operation *user) {
          llvm::all_of(user->getUsers(), [](Operation *next) { return isa<YieldOp>(next) && isReducedBefore(next); });
 }
 
-/// Returns whether all uses of a value are differences that are exponents.
-bool TileKernel::isOfExponents(Value value) {
-  return llvm::all_of(value.getUsers(),
-                      [](Operation *user) { return isa<arith::SubFOp>(user) && isExponent(user->getResult(0)); });
-}
-
 /// Returns whether a value depends on the row alone, and can be evaluated with clamped loads.
-bool TileKernel::isOfRowAlone(Value value) {
+bool Pivots::isOfRowAlone(Value value) {
   rows::Dependence deps;
   if (anySource(value, [](Operation *op) { return isa<AccOp, FoldOp>(op); }))
     return false;
-  return value.getType().isF32() && !deps.on(value, plan.keyIndex()) && canClamp(value);
+  return value.getType().isF32() && !deps.on(value, plan.keyIndex()) && canClamp(plan, value);
 }
 
 /// Returns the other operand of the exponents in which an element occurs. Null if there are
 /// several, or if the element has another use, so that it cannot be replaced.
-Value TileKernel::pivotOf(const Element &element) {
+Value Pivots::pivotOf(const Element &element) {
   Value pivot;
   for (Operation *user : element.value.getUsers()) {
     if (isReducedBefore(user) || isOfGuard(user))
@@ -79,7 +59,7 @@ Value TileKernel::pivotOf(const Element &element) {
 
 /// Returns the pivots of a tile's elements among the values that `isKnown` accepts. All uses of a
 /// pivot in the fold are exponents of its elements, so that it can be replaced there.
-SmallVector<TileKernel::Pivot> TileKernel::findPivots(const Tile &tile, llvm::function_ref<bool(Value)> isKnown) {
+SmallVector<Pivot> Pivots::findPivots(const Tile &tile, llvm::function_ref<bool(Value)> isKnown) {
   SmallVector<Pivot> pivots;
   for (auto [k, element] : llvm::enumerate(tile.elements)) {
     Value value = pivotOf(element);
@@ -108,19 +88,18 @@ SmallVector<TileKernel::Pivot> TileKernel::findPivots(const Tile &tile, llvm::fu
   return pivots;
 }
 
-/// Returns |value| > 1024; `finite` excludes infinities.
-Value TileKernel::isLarge(ScalarCode &code, Value value, bool finite) {
+Value isLarge(ScalarCode &code, Value value, bool finite) {
   auto less = [&](Value x, Value y, Location loc) -> Value {
-    return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, x, y);
+    return arith::CmpFOp::create(code.b, loc, arith::CmpFPredicate::OLT, x, y);
   };
-  Value size = math::AbsFOp::create(b, code.loc, value);
-  Value large = less(code.constant(b.getF32FloatAttr(kLargeReference)), size, code.named("is_large"));
-  return finite ? code.both(large, less(size, code.constant(b.getF32FloatAttr(INFINITY)), code.loc)) : large;
+  Value size = math::AbsFOp::create(code.b, code.loc, value);
+  Value large = less(code.constant(code.b.getF32FloatAttr(kLargeReference)), size, code.named("is_large"));
+  return finite ? code.both(large, less(size, code.constant(code.b.getF32FloatAttr(INFINITY)), code.loc)) : large;
 }
 
 /// Returns an element x shifted by a large reference m: (x·rest − m)/rest, such that x·rest − 0 is
 /// the difference from m. For integers it is x − n, with n the integer next to m/rest.
-Value TileKernel::shiftElement(ScalarCode &code, const Element &element, Value reference) {
+Value Pivots::shiftElement(const Element &element, Value reference) {
   Over over = Over::tile(plan.shape.keys);
   Type type = elementOf(element.fragment);
   Value inverse;
@@ -128,7 +107,7 @@ Value TileKernel::shiftElement(ScalarCode &code, const Element &element, Value r
     inverse = device::ReciprocalOp::create(b, code.named("inverse_scale"), element.rest, /*subnormals=*/true);
   if (type.isInteger(32)) {
     Value whole = map(code, "shift", reference, Over::rows(), {type}, [&](ValueRange in, ValueRange) {
-      return Values{arith::FPToSIOp::create(b, code.loc, type, nearestMultiple(code, in[0], inverse))};
+      return Values{arith::FPToSIOp::create(b, code.loc, type, nearestMultiple(in[0], inverse))};
     })[0];
     return map(code, "scores", {element.fragment, whole}, over, {type},
                [&](ValueRange in, ValueRange) { return Values{arith::SubIOp::create(b, code.loc, in[0], in[1])}; })[0];
@@ -144,7 +123,7 @@ Value TileKernel::shiftElement(ScalarCode &code, const Element &element, Value r
 
 /// Returns the integer next to m/rest for a large reference m, as a float, and 0 for others. It is
 /// clamped to ±2^24: integer scores are smaller, so that all weights are 0 with any such number.
-Value TileKernel::nearestMultiple(ScalarCode &code, Value reference, Value inverse) {
+Value Pivots::nearestMultiple(Value reference, Value inverse) {
   Value quotient = inverse ? code.combine(Monoid::mul, reference, inverse) : reference;
   auto number = [&](float value) { return code.constant(b.getF32FloatAttr(value)); };
   quotient = arith::MaximumFOp::create(b, code.loc, quotient, number(-0x1p24f));
@@ -156,7 +135,7 @@ Value TileKernel::nearestMultiple(ScalarCode &code, Value reference, Value inver
 
 /// Returns the replacement of a large reference m whose element was shifted: 0 or, for integers, m
 /// − n·rest. `large` tells which references are large, or is null.
-Value TileKernel::shiftReference(ScalarCode &code, const Element &element, Value reference, Value large) {
+Value Pivots::shiftReference(const Element &element, Value reference, Value large) {
   bool isInteger = elementOf(element.fragment).isInteger(32);
   Value inverse;
   if (isInteger && element.rest)
@@ -167,7 +146,7 @@ Value TileKernel::shiftReference(ScalarCode &code, const Element &element, Value
   return map(code, "pivot", inputs, Over::rows(), {b.getF32Type()}, [&](ValueRange in, ValueRange) {
     Value rest = code.constant(b.getF32FloatAttr(0));
     if (isInteger) {
-      Value whole = nearestMultiple(code, in[0], inverse);
+      Value whole = nearestMultiple(in[0], inverse);
       if (element.rest)
         whole = code.combine(Monoid::mul, whole, element.rest);
       rest = arith::SubFOp::create(b, code.loc, in[0], whole);
@@ -177,8 +156,7 @@ Value TileKernel::shiftReference(ScalarCode &code, const Element &element, Value
   })[0];
 }
 
-/// Returns the references of pivots, then the fragments of their elements.
-Values TileKernel::valuesOf(ArrayRef<Pivot> pivots, const Tile &tile) {
+Values Pivots::valuesOf(ArrayRef<Pivot> pivots, const Tile &tile) {
   Values values;
   for (const Pivot &pivot : pivots)
     values.push_back(pivot.reference);
@@ -190,7 +168,7 @@ Values TileKernel::valuesOf(ArrayRef<Pivot> pivots, const Tile &tile) {
 
 /// Emits a branch for warps that have rows with large references, which shifts elements and pivots.
 /// Returns the pivots, then the elements.
-Values TileKernel::shiftLarge(ScalarCode &code, const Tile &tile, ArrayRef<Pivot> pivots) {
+Values Pivots::shiftLarge(const Tile &tile, ArrayRef<Pivot> pivots) {
   Values references;
   for (const Pivot &pivot : pivots)
     references.push_back(pivot.reference);
@@ -205,17 +183,16 @@ Values TileKernel::shiftLarge(ScalarCode &code, const Tile &tile, ArrayRef<Pivot
     Values results, shifted;
     for (const Pivot &pivot : pivots) {
       for (unsigned k : pivot.elements)
-        shifted.push_back(shiftElement(code, tile.elements[k], pivot.reference));
-      results.push_back(shiftReference(code, tile.elements[pivot.elements[0]], pivot.reference,
-                                       pivots.size() == 1 ? large : Value()));
+        shifted.push_back(shiftElement(tile.elements[k], pivot.reference));
+      results.push_back(
+          shiftReference(tile.elements[pivot.elements[0]], pivot.reference, pivots.size() == 1 ? large : Value()));
     }
     results.append(shifted);
     return results;
   });
 }
 
-/// Replaces the pivots and elements of a tile with the results of `shiftLarge`.
-void TileKernel::takeShifted(ScalarCode &code, Tile &tile, ArrayRef<Pivot> pivots, ValueRange values) {
+void Pivots::takeShifted(Tile &tile, ArrayRef<Pivot> pivots, ValueRange values) {
   for (auto [k, pivot] : llvm::enumerate(pivots)) {
     tile.pivots[pivot.value] = values[k];
     for (Operation *user : pivot.value.getUsers())
@@ -232,7 +209,7 @@ void TileKernel::takeShifted(ScalarCode &code, Tile &tile, ArrayRef<Pivot> pivot
 
 /// Shifts elements whose exponents subtract a value of the row that no tile changes. For example, a
 /// log-sum-exp that a backward pass loads.
-void TileKernel::shiftByRows(ScalarCode &code, Tile &tile) {
+void Pivots::shiftByRows(Tile &tile) {
   SmallVector<Pivot> pivots =
       findPivots(tile, [&](Value value) { return isOfRowAlone(value) && !value.getDefiningOp<arith::ConstantOp>(); });
   llvm::erase_if(pivots, [&](const Pivot &pivot) {
@@ -242,28 +219,17 @@ void TileKernel::shiftByRows(ScalarCode &code, Tile &tile) {
   if (pivots.empty())
     return;
   for (Pivot &pivot : pivots)
-    pivot.reference = mapNearestRows(code, "pivot", {}, Over::rows(), {b.getF32Type()},
+    pivot.reference = mapNearestRows("pivot", {}, Over::rows(), {b.getF32Type()},
                                      [&](ValueRange) { return Values{code.eval(pivot.value)}; })[0];
-  takeShifted(code, tile, pivots, shiftLarge(code, tile, pivots));
+  takeShifted(tile, pivots, shiftLarge(tile, pivots));
 }
 
-/// Returns the pivots that are references of states of a pass.
-SmallVector<TileKernel::Pivot> TileKernel::findReferences(const Tile &tile, unsigned pass) {
+SmallVector<Pivot> Pivots::findReferences(const Tile &tile, unsigned pass) {
   return findPivots(tile, [&](Value value) {
     auto acc = value.getDefiningOp<AccOp>();
-    return acc && value.getType().isF32() && acc->getParentOp() == plan.fold && isReference[numberOf(value)] &&
-           plan.folded.scalars[numberOf(value)].pass == pass;
+    return acc && value.getType().isF32() && acc->getParentOp() == plan.fold &&
+           facts.isReference[facts.numberOf(value)] && plan.folded.scalars[facts.numberOf(value)].pass == pass;
   });
-}
-
-/// Updates the references of a pass, and shifts elements of rows with large references.
-void TileKernel::moveReferences(ScalarCode &code, unsigned pass, Running &news, Tile &tile) {
-  updateReferences(code, pass, news);
-  SmallVector<Pivot> pivots = findReferences(tile, pass);
-  for (Pivot &pivot : pivots)
-    pivot.reference = news.scalars[numberOf(pivot.value)].reference;
-  if (!pivots.empty())
-    takeShifted(code, tile, pivots, shiftLarge(code, tile, pivots));
 }
 
 } // namespace moa::tiles

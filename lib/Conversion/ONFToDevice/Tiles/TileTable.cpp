@@ -10,7 +10,8 @@
 // to the rows alone. If there are more tiles, a column stands for several neighbours.
 //
 //===----------------------------------------------------------------------===//
-#include "lib/Conversion/ONFToDevice/TileKernel.h"
+#include "lib/Conversion/ONFToDevice/Tiles/GuardTiles.h"
+#include "lib/Conversion/ONFToDevice/Tiles/Maps.h"
 
 using namespace mlir;
 using namespace moa;
@@ -29,35 +30,30 @@ static constexpr int64_t kStep = 16;
 /// Bits of an entry.
 static constexpr int64_t kHolds = 1, kFails = 2;
 
-SymExpr TileKernel::tilesPerColumn() {
-  SymExpr tiles = tilesOf(*SymExpr::parse(plan.fold.getExtent()), plan.shape.keys);
-  return SymExpr::floorDiv(tiles, SymExpr(kColumns)) + SymExpr(1);
-}
-
-void TileKernel::makeTable() {
-  table.axes = axesOf(predicate->getGuard(), plan.nest);
-  table.tiles = tilesOf(*SymExpr::parse(extent(plan.nest.getExtents().size() - 1)), kStrip);
+TileTable::TileTable(const TileContext &context, TileRanges &ranges) : TilePart(context), ranges(ranges) {
+  table.axes = axesOf(context.predicate->getGuard(), plan.nest);
+  table.tiles = tilesOf(*SymExpr::parse(context.rowExtent()), kStrip);
   SmallVector<SymExpr> extents;
   for (unsigned axis : table.axes)
-    extents.push_back(*SymExpr::parse(extent(axis)));
+    extents.push_back(*SymExpr::parse(context.extent(axis)));
   extents.push_back(table.tiles);
   extents.push_back(SymExpr(kColumns));
   auto type = ArrayType::get(b.getContext(), extents, b.getI8Type());
-  table.array = program.addWorkspace(freshName("seen_tiles"), type);
+  table.array = program.addWorkspace(context.freshName("seen_tiles"), type);
 }
+
+SymExpr TileTable::tilesPerColumn() { return SymExpr::floorDiv(context.keyTiles(), SymExpr(kColumns)) + SymExpr(1); }
 
 /// Returns the place of a strip's first column.
-Value TileKernel::tablePlace(ScalarCode &code, Value strip) {
+Value TileTable::tablePlace(ScalarCode &code, Value strip) {
   Value columns = code.index(kColumns);
-  return b.createOrFold<arith::MulIOp>(code.loc, flatPlace(code, table, strip), columns);
+  return b.createOrFold<arith::MulIOp>(code.loc, ranges.flatPlace(code, table, strip), columns);
 }
 
-/// Returns whether the guard holds nowhere, and whether it holds everywhere, in the block's rows
-/// and a tile.
-TileTruth TileKernel::readTable(ScalarCode &code, Value tile) {
+TileTruth TileTable::read(ScalarCode &code, const BlockRows &block, Value tile) {
   Value column = arith::DivUIOp::create(b, code.named("column"), tile, code.symbol(tilesPerColumn().str()));
-  Value strip = arith::DivUIOp::create(b, code.named("strip"), firstRow, code.index(kStrip));
-  Value last = arith::DivUIOp::create(b, code.loc, lastRow, code.index(kStrip));
+  Value strip = arith::DivUIOp::create(b, code.named("strip"), block.first, code.index(kStrip));
+  Value last = arith::DivUIOp::create(b, code.loc, block.last, code.index(kStrip));
   Value bits;
   for (int64_t k = 0; k != plan.shape.rows() / kStrip; ++k) {
     Value next =
@@ -75,16 +71,16 @@ TileTruth TileKernel::readTable(ScalarCode &code, Value tile) {
 
 /// Returns, per row and lane, whether the guard holds, and whether it fails, at some key from
 /// `first` on. Rows and keys are clamped to the last ones.
-Values TileKernel::evaluatePairs(ScalarCode &code, Value first) {
+Values TileTable::evaluatePairs(ScalarCode &code, const BlockRows &block, Value first) {
   Type truth = b.getI1Type();
-  Values seen = map(code, "seen", {}, Over::tile(kStep), {truth, truth}, [&](ValueRange, ValueRange at) {
-    Value row = b.createOrFold<arith::AddIOp>(code.loc, firstRow, at[0]);
+  Values seen = mapAtOnce(code, "seen", {}, Over::tile(kStep), {truth, truth}, [&](ValueRange, ValueRange at) {
+    Value row = b.createOrFold<arith::AddIOp>(code.loc, block.first, at[0]);
     Value key = b.createOrFold<arith::AddIOp>(code.loc, first, at[1]);
     Value one = code.index(1), keys = code.symbol(plan.fold.getExtent());
     Value lastKey = arith::SubIOp::create(b, code.loc, keys, one);
-    code.bind(plan.rowIndex(), arith::MinSIOp::create(b, code.named("row"), row, lastRow));
+    code.bind(plan.rowIndex(), arith::MinSIOp::create(b, code.named("row"), row, block.last));
     code.bind(plan.keyIndex(), arith::MinSIOp::create(b, code.named("key"), key, lastKey));
-    Value holds = code.eval(predicate->getGuard());
+    Value holds = code.eval(context.predicate->getGuard());
     Value fails = arith::XOrIOp::create(b, code.loc, holds, code.constant(b.getBoolAttr(true)));
     return Values{holds, fails};
   });
@@ -93,7 +89,7 @@ Values TileKernel::evaluatePairs(ScalarCode &code, Value first) {
   return seen;
 }
 
-Values TileKernel::joinSeen(ScalarCode &code, ValueRange x, ValueRange y) {
+Values TileTable::joinSeen(ScalarCode &code, ValueRange x, ValueRange y) {
   Values inputs(x);
   llvm::append_range(inputs, y);
   return map(code, "seen", inputs, Over::parts(), {b.getI1Type(), b.getI1Type()}, [&](ValueRange in, ValueRange) {
@@ -104,7 +100,7 @@ Values TileKernel::joinSeen(ScalarCode &code, ValueRange x, ValueRange y) {
 
 /// Adds the pairs of a tile, a few columns at a time. A warp skips the rest after the guard has
 /// both held and failed.
-Values TileKernel::addPairs(ScalarCode &code, Value first, ValueRange olds) {
+Values TileTable::addPairs(ScalarCode &code, const BlockRows &block, Value first, ValueRange olds) {
   Value steps = code.index(plan.shape.keys / kStep);
   return code.loop(code.index(0), steps, olds, {"step", "holds", "fails"}, [&](Value step, ValueRange seen) {
     Values known;
@@ -117,28 +113,28 @@ Values TileKernel::addPairs(ScalarCode &code, Value first, ValueRange olds) {
     return ifAny(code, open, seen, [&] {
       Value start = arith::AddIOp::create(b, code.named("start"), first,
                                           arith::MulIOp::create(b, code.loc, step, code.index(kStep)));
-      return joinSeen(code, seen, evaluatePairs(code, start));
+      return joinSeen(code, seen, evaluatePairs(code, block, start));
     });
   });
 }
 
 /// Adds one tile to the flags of the tiles before it.
-Values TileKernel::addTile(ScalarCode &code, Value tile, ValueRange olds) {
+Values TileTable::addTile(ScalarCode &code, const BlockRows &block, Value tile, ValueRange olds) {
   Value keys = code.symbol(plan.fold.getExtent());
   Value first = arith::MulIOp::create(b, code.named("first"), tile, code.index(plan.shape.keys));
-  if (!predicate->isUseful())
-    return addPairs(code, first, olds);
+  if (!context.predicate->isUseful())
+    return addPairs(code, block, first, olds);
   // If ranges decide the tile, none of its pairs is needed.
-  clampLoads(code);
+  clampLoads(code, plan);
   Value end =
       arith::MinSIOp::create(b, code.loc, arith::AddIOp::create(b, code.loc, first, code.index(plan.shape.keys)), keys);
   Value lastKey = arith::SubIOp::create(b, code.named("last"), end, code.index(1));
   SmallVector<TileRange> found;
-  Value rowTile = arith::DivUIOp::create(b, code.loc, firstRow, code.index(plan.shape.rows()));
-  for (auto [term, range] : llvm::zip_equal(predicate->getTerms(), ranges))
-    found.push_back(loadRange(code, range, term.ofRow ? rowTile : tile));
-  TileTruth truth = predicate->emit(
-      {b, code.loc, [&](Value value) { return code.eval(value); }, {firstRow, lastRow}, {first, lastKey}, found});
+  Value rowTile = arith::DivUIOp::create(b, code.loc, block.first, code.index(plan.shape.rows()));
+  for (auto [k, term] : llvm::enumerate(context.predicate->getTerms()))
+    found.push_back(ranges.load(code, k, term.ofRow ? rowTile : tile, Value()));
+  TileTruth truth = context.predicate->emit(
+      {b, code.loc, [&](Value value) { return code.eval(value); }, {block.first, block.last}, {first, lastKey}, found});
   code.clampsLoads = false;
   Value isKnown = b.createOrFold<arith::OrIOp>(code.named("is_known"), truth.never, truth.always);
   Values types(olds);
@@ -150,17 +146,17 @@ Values TileKernel::addTile(ScalarCode &code, Value tile, ValueRange olds) {
         };
         return joinSeen(code, olds, {fill(truth.always), fill(truth.never)});
       },
-      [&] { return addPairs(code, first, olds); });
+      [&] { return addPairs(code, block, first, olds); });
 }
 
 /// Stores each warp's flags for its rows.
-void TileKernel::storeSeen(ScalarCode &code, Values seen, Value column) {
-  Value rowsEnd = code.symbol(extent(plan.nest.getExtents().size() - 1));
+void TileTable::storeSeen(ScalarCode &code, const BlockRows &block, Values seen, Value column) {
+  Value rowsEnd = code.symbol(context.rowExtent());
   for (Value &side : seen)
     side = device::AnyOp::create(b, code.named("any"), side);
   // The first of a warp's elements writes for all of them.
   map(code, "", seen, Over::parts(), {}, [&](ValueRange in, ValueRange at) {
-    Value row = arith::AddIOp::create(b, code.loc, firstRow, at[0]);
+    Value row = arith::AddIOp::create(b, code.loc, block.first, at[0]);
     auto isZero = [&](Value x) -> Value {
       return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::eq, x, code.index(0));
     };
@@ -183,40 +179,38 @@ void TileKernel::storeSeen(ScalarCode &code, Values seen, Value column) {
 
 /// Emits a kernel with a warpgroup per 64 rows and column of the table, for every index of the axes
 /// that the guard depends on.
-void TileKernel::emitTable(const IRMapping &arrays) {
-  hasFewValues = true;
-  unsigned last = plan.nest.getExtents().size() - 1;
-  SymExpr keyTiles = tilesOf(*SymExpr::parse(plan.fold.getExtent()), plan.shape.keys);
+void TileTable::emit(const IRMapping &arrays) {
+  SymExpr keyTiles = context.keyTiles();
   SymExpr perColumn = tilesPerColumn();
   SymExpr columns = SymExpr::floorDiv(keyTiles + perColumn - SymExpr(1), perColumn);
-  SymExpr rowBlocks = tilesOf(*SymExpr::parse(extent(last)), kRows);
+  SymExpr rowBlocks = tilesOf(*SymExpr::parse(context.rowExtent()), kRows);
   SymExpr blocks = rowBlocks * columns;
   for (unsigned axis : table.axes)
-    blocks = *SymExpr::parse(extent(axis)) * blocks;
+    blocks = *SymExpr::parse(context.extent(axis)) * blocks;
   OpBuilder::InsertionGuard guard(b);
-  beginKernel(b, plan.nest, program, Twine(kernelNumber) + "_tiles", blocks.str(), kThreads);
+  beginKernel(b, plan.nest, program, Twine(context.number) + "_tiles", blocks.str(), kThreads);
   ScalarCode code(b, arrays, plan.nest.getLoc());
   Value rest = device::BlockOp::create(b, code.loc, b.getIndexType());
   Value column = code.takeDigit(rest, code.symbol(columns.str()), "column");
   Value rowBlock = table.axes.empty() ? rest : code.takeDigit(rest, code.symbol(rowBlocks.str()), "block");
-  bindAxes(code, table.axes, rest);
-  firstRow = arith::MulIOp::create(b, code.named("first_row"), rowBlock, code.index(kRows));
-  Value one = code.index(1), rows = code.symbol(extent(last)),
+  ranges.bindAxes(code, table.axes, rest);
+  Value first = arith::MulIOp::create(b, code.named("first_row"), rowBlock, code.index(kRows));
+  Value one = code.index(1), rows = code.symbol(context.rowExtent()),
         lastOfAll = arith::SubIOp::create(b, code.loc, rows, one);
-  Value lastOfBlock = arith::AddIOp::create(b, code.loc, firstRow, code.index(kRows - 1));
-  lastRow = arith::MinSIOp::create(b, code.named("last_row"), lastOfBlock, lastOfAll);
+  Value lastOfBlock = arith::AddIOp::create(b, code.loc, first, code.index(kRows - 1));
+  Value last = arith::MinSIOp::create(b, code.named("last_row"), lastOfBlock, lastOfAll);
+  BlockRows block{first, last};
   Value count = code.symbol(perColumn.str());
   Value from = arith::MulIOp::create(b, code.named("from"), column, count);
   Value all = code.symbol(keyTiles.str());
   Value to = arith::MinSIOp::create(b, code.named("to"), arith::AddIOp::create(b, code.loc, from, count), all);
   Value nothing = device::FillOp::create(b, code.named("seen"), typeOver(Over::parts(), b.getI1Type()),
                                          code.constant(b.getBoolAttr(false)));
-  emitIfChosen(code, Value(), [&] {
+  ranges.emitIfChosen(code, Value(), [&] {
     Values seen = code.loop(from, to, {nothing, nothing}, {"tile", "holds", "fails"},
-                            [&](Value tile, ValueRange olds) { return addTile(code, tile, olds); });
-    storeSeen(code, seen, column);
+                            [&](Value tile, ValueRange olds) { return addTile(code, block, tile, olds); });
+    storeSeen(code, block, seen, column);
   });
-  hasFewValues = false;
 }
 
 } // namespace moa::tiles

@@ -1,6 +1,7 @@
-//===- TileMaps.cpp - scalar functions of the elements of tiles -----------===//
-#include "lib/Conversion/ONFToDevice/TileKernel.h"
+//===- Maps.cpp - scalar functions of the elements of tiles ---------------===//
+#include "lib/Conversion/ONFToDevice/Tiles/Maps.h"
 #include "mlir/Analysis/SliceAnalysis.h"
+#include "llvm/Support/SaveAndRestore.h"
 
 using namespace mlir;
 using namespace moa;
@@ -21,32 +22,33 @@ static void eraseUnused(device::MapOp op) {
     }
 }
 
-Values TileKernel::map(ScalarCode &code, StringRef name, ValueRange inputs, Over over, ArrayRef<Type> elements,
-                       llvm::function_ref<Values(ValueRange, ValueRange)> body) {
-  FragmentType whole = typeOver(over, b.getF32Type());
+static device::MapOp emitMap(ScalarCode &code, StringRef name, ValueRange inputs, Over over, ArrayRef<Type> elements,
+                             MapBody body) {
+  FragmentType whole = typeOver(over, code.b.getF32Type());
   SmallVector<Type> results;
   for (Type element : elements)
     results.push_back(typeOver(over, element));
-  auto op = device::MapOp::create(b, name.empty() ? code.loc : code.named(name), results, inputs, whole.getLayout());
-  OpBuilder::InsertionGuard guard(b);
+  auto op =
+      device::MapOp::create(code.b, name.empty() ? code.loc : code.named(name), results, inputs, whole.getLayout());
+  OpBuilder::InsertionGuard guard(code.b);
   Block &block = op.getBody().emplaceBlock();
   for (Value input : inputs)
     block.addArgument(elementOf(input), input.getLoc());
   for (unsigned axis = 0; axis < whole.getShape().size(); ++axis)
-    block.addArgument(b.getIndexType(), code.loc);
-  b.setInsertionPointToEnd(&block);
+    block.addArgument(code.b.getIndexType(), code.loc);
+  code.b.setInsertionPointToEnd(&block);
   code.open();
   ValueRange arguments = block.getArguments();
   Values values = body(arguments.take_front(inputs.size()), arguments.drop_front(inputs.size()));
-  device::YieldOp::create(b, code.loc, values);
+  device::YieldOp::create(code.b, code.loc, values);
   code.close();
   eraseUnused(op);
-  if (over.kind == Over::Tile && !hasFewValues) {
-    hideStrides(code, op);
-    hideConditions(code, op);
-    moveToRows(code, op);
-  }
-  return Values(op.getResults());
+  return op;
+}
+
+Values mapAtOnce(ScalarCode &code, StringRef name, ValueRange inputs, Over over, ArrayRef<Type> elements,
+                 MapBody body) {
+  return Values(emitMap(code, name, inputs, over, elements, body).getResults());
 }
 
 /// Returns the operations of a map's body that a value is computed from, in order.
@@ -75,11 +77,11 @@ static bool isOfElement(device::MapOp op, Value value) {
 
 /// Makes factors of indices opaque before a map over a tile that loads memory. Otherwise a compiler
 /// derives an address per element from few strides and keeps all of them in registers across tiles.
-void TileKernel::hideStrides(ScalarCode &code, device::MapOp op) {
+static void hideStrides(ScalarCode &code, device::MapOp op) {
   if (!op.walk([](device::LoadOp) { return WalkResult::interrupt(); }).wasInterrupted())
     return;
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPoint(op);
+  OpBuilder::InsertionGuard guard(code.b);
+  code.b.setInsertionPoint(op);
   llvm::StringMap<Value> hidden;
   op.walk([&](device::SymbolOp symbol) {
     if (llvm::none_of(symbol->getUsers(),
@@ -87,7 +89,7 @@ void TileKernel::hideStrides(ScalarCode &code, device::MapOp op) {
       return;
     Value &value = hidden[symbol.getExpr()];
     if (!value)
-      value = device::OpaqueOp::create(b, code.loc, code.symbol(symbol.getExpr()));
+      value = device::OpaqueOp::create(code.b, code.loc, code.symbol(symbol.getExpr()));
     symbol.replaceAllUsesWith(value);
   });
   eraseUnused(op);
@@ -95,31 +97,31 @@ void TileKernel::hideStrides(ScalarCode &code, device::MapOp op) {
 
 /// Replaces conditions that are the same for a whole tile with opaque conditions per row. Otherwise
 /// a compiler branches around all elements, and the registers of both sides are live.
-void TileKernel::hideConditions(ScalarCode &code, device::MapOp op) {
+static void hideConditions(ScalarCode &code, device::MapOp op) {
   Block &block = op.getBody().front();
   llvm::MapVector<Value, SmallVector<OpOperand *>> uses;
   for (auto select : block.getOps<arith::SelectOp>()) {
     if (!isOfElement(op, select.getCondition()))
       uses[select.getCondition()].push_back(&select.getConditionMutable());
   }
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPoint(op);
+  OpBuilder::InsertionGuard guard(code.b);
+  code.b.setInsertionPoint(op);
   // A condition may follow from another one: all are computed before any is replaced.
   Values ofRows;
   for (auto &[condition, operands] : uses)
     ofRows.push_back(
-        map(code, "", {}, Over::rows(), {b.getI1Type()}, [&, condition = condition](ValueRange, ValueRange) {
+        mapAtOnce(code, "", {}, Over::rows(), {code.b.getI1Type()}, [&, condition = condition](ValueRange, ValueRange) {
           IRMapping copies;
           for (Operation *step : stepsInside(op, condition))
-            b.clone(*step, copies);
-          Value word = arith::ExtUIOp::create(b, code.loc, b.getI32Type(), copies.lookupOrDefault(condition));
-          Value zero = code.constant(b.getI32IntegerAttr(0));
-          return Values{code.differs(device::OpaqueOp::create(b, code.loc, word), zero)};
+            code.b.clone(*step, copies);
+          Value word = arith::ExtUIOp::create(code.b, code.loc, code.b.getI32Type(), copies.lookupOrDefault(condition));
+          Value zero = code.constant(code.b.getI32IntegerAttr(0));
+          return Values{code.differs(device::OpaqueOp::create(code.b, code.loc, word), zero)};
         })[0]);
   for (auto [use, value] : llvm::zip_equal(uses, ofRows)) {
     unsigned number = op.getInputs().size();
     op.getInputsMutable().append(value);
-    Value argument = block.insertArgument(number, b.getI1Type(), code.loc);
+    Value argument = block.insertArgument(number, code.b.getI1Type(), code.loc);
     for (OpOperand *operand : use.second)
       operand->set(argument);
   }
@@ -180,7 +182,7 @@ static bool isNumber(Value value) { return isa<IntegerType, FloatType>(value.get
 /// Splits branches whose condition is not of the element. Their row-only operations move to a
 /// branch with the same condition before them, where loads are as safe, so that they may be
 /// computed once per row.
-void TileKernel::splitBranches(device::MapOp op) {
+static void splitBranches(ScalarCode &code, device::MapOp op) {
   SmallVector<scf::IfOp> branches;
   op.walk([&](scf::IfOp branch) { branches.push_back(branch); }); // inner ones first
   for (scf::IfOp branch : branches) {
@@ -203,22 +205,23 @@ void TileKernel::splitBranches(device::MapOp op) {
           roots.push_back(result);
     if (roots.empty())
       continue;
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPoint(branch);
-    auto front = scf::IfOp::create(b, branch.getLoc(), ValueRange(roots).getTypes(), branch.getCondition(), true, true);
+    OpBuilder::InsertionGuard guard(code.b);
+    code.b.setInsertionPoint(branch);
+    auto front =
+        scf::IfOp::create(code.b, branch.getLoc(), ValueRange(roots).getTypes(), branch.getCondition(), true, true);
     for (auto [from, to] : llvm::zip(branch->getRegions(), front->getRegions())) {
-      b.setInsertionPointToEnd(&to.front());
+      code.b.setInsertionPointToEnd(&to.front());
       IRMapping copies;
       for (Operation *step : moved)
         if (step->getParentRegion() == &from)
-          b.clone(*step, copies);
+          code.b.clone(*step, copies);
       Values values;
       for (Value root : roots) {
         Value copy = copies.lookupOrNull(root);
-        TypedAttr zero = b.getZeroAttr(root.getType());
-        values.push_back(copy ? copy : arith::ConstantOp::create(b, root.getLoc(), zero));
+        TypedAttr zero = code.b.getZeroAttr(root.getType());
+        values.push_back(copy ? copy : arith::ConstantOp::create(code.b, root.getLoc(), zero));
       }
-      scf::YieldOp::create(b, branch.getLoc(), values);
+      scf::YieldOp::create(code.b, branch.getLoc(), values);
     }
     for (auto [root, result] : llvm::zip(roots, front.getResults()))
       root.replaceUsesWithIf(result, [&](OpOperand &use) { return stays(use.getOwner()); });
@@ -229,8 +232,8 @@ void TileKernel::splitBranches(device::MapOp op) {
 }
 
 /// Hoists row-only numbers and conditions of a map over a tile to a map over rows before it.
-void TileKernel::moveToRows(ScalarCode &code, device::MapOp op) {
-  splitBranches(op);
+static void moveToRows(ScalarCode &code, device::MapOp op) {
+  splitBranches(code, op);
   Block &block = op.getBody().front();
   unsigned count = op.getInputs().size();
   RowDependence dependence(op);
@@ -245,8 +248,8 @@ void TileKernel::moveToRows(ScalarCode &code, device::MapOp op) {
         roots.push_back(result);
   if (roots.empty())
     return;
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPoint(op);
+  OpBuilder::InsertionGuard guard(code.b);
+  code.b.setInsertionPoint(op);
   SmallVector<Type> types;
   Values inputs;
   IRMapping copies;
@@ -256,13 +259,13 @@ void TileKernel::moveToRows(ScalarCode &code, device::MapOp op) {
       inputs.push_back(op.getInputs()[k]), numbers.push_back(k);
   for (Value root : roots)
     types.push_back(root.getType());
-  Values results = map(code, "", inputs, Over::rows(), types, [&](ValueRange in, ValueRange at) {
+  Values results = mapAtOnce(code, "", inputs, Over::rows(), types, [&](ValueRange in, ValueRange at) {
     for (auto [number, value] : llvm::zip(numbers, in))
       copies.map(block.getArgument(number), value);
     copies.map(block.getArgument(count), at[0]);
     for (Operation &inner : block.without_terminator())
       if (dependence.of(&inner) != RowDependence::Element)
-        b.clone(inner, copies);
+        code.b.clone(inner, copies);
     Values values;
     for (Value root : roots)
       values.push_back(copies.lookup(root));
@@ -276,19 +279,37 @@ void TileKernel::moveToRows(ScalarCode &code, device::MapOp op) {
   eraseUnused(op);
 }
 
-void TileKernel::bindElement(ScalarCode &code, ValueRange at, Value first) {
-  code.bind(plan.rowIndex(), arith::AddIOp::create(b, code.loc, rowBase, at[0]));
-  if (at.size() > 1)
-    code.bind(plan.keyIndex(), arith::AddIOp::create(b, code.loc, first, at[1]));
+Values map(ScalarCode &code, StringRef name, ValueRange inputs, Over over, ArrayRef<Type> elements, MapBody body) {
+  if (over.kind != Over::Tile)
+    return mapAtOnce(code, name, inputs, over, elements, body);
+  auto op = emitMap(code, name, inputs, over, elements, body);
+  hideStrides(code, op);
+  hideConditions(code, op);
+  moveToRows(code, op);
+  return Values(op.getResults());
 }
 
-Values TileKernel::ifAny(ScalarCode &code, Value condition, ValueRange otherwise, llvm::function_ref<Values()> body) {
-  auto op = device::IfAnyOp::create(b, code.loc, ValueRange(otherwise).getTypes(), condition, otherwise);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToEnd(&op.getBody().emplaceBlock());
+Values WarpgroupPart::mapNearestRows(StringRef name, ValueRange inputs, Over over, ArrayRef<Type> elements,
+                                     llvm::function_ref<Values(ValueRange)> body) {
+  llvm::SaveAndRestore clamps(code.clampsLoads), eager(code.eager);
+  return map(code, name, inputs, over, elements, [&](ValueRange in, ValueRange at) {
+    Value one = code.index(1), count = code.symbol(context.rowExtent());
+    Value last = arith::SubIOp::create(b, code.loc, count, one);
+    code.bind(plan.rowIndex(),
+              arith::MinSIOp::create(b, code.loc, arith::AddIOp::create(b, code.loc, rows.base, at[0]), last));
+    clampLoads(code, plan);
+    code.eager = true;
+    return body(in);
+  });
+}
+
+Values ifAny(ScalarCode &code, Value condition, ValueRange otherwise, llvm::function_ref<Values()> body) {
+  auto op = device::IfAnyOp::create(code.b, code.loc, ValueRange(otherwise).getTypes(), condition, otherwise);
+  OpBuilder::InsertionGuard guard(code.b);
+  code.b.setInsertionPointToEnd(&op.getBody().emplaceBlock());
   code.open();
   Values values = body();
-  device::YieldOp::create(b, code.loc, values);
+  device::YieldOp::create(code.b, code.loc, values);
   code.close();
   return Values(op.getResults());
 }

@@ -1,4 +1,4 @@
-//===- TileStreamK.cpp - stream-K split and persistent kernels ------------===//
+//===- StreamK.cpp - stream-K split and persistent kernels ----------------===//
 //
 // A grid of T blocks, one per multiprocessor, takes ⌈T/S⌉ waves on S of them, and in the last wave
 // only r = T mod S blocks run. If all blocks visit the same indices, a block can stop a fold at any
@@ -24,7 +24,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Device/Transforms/Passes.h"
-#include "lib/Conversion/ONFToDevice/TileKernel.h"
+#include "lib/Conversion/ONFToDevice/Tiles/BlockOrder.h"
+#include "lib/Conversion/ONFToDevice/Tiles/Maps.h"
+#include "lib/Conversion/ONFToDevice/Tiles/Names.h"
 #include "lib/Schedule/GpuMachine.h"
 
 using namespace mlir;
@@ -43,27 +45,27 @@ static constexpr int64_t kFindsRegisters = 32;
 /// Threads of the kernel that clears the counters.
 static constexpr int64_t kClearThreads = 128;
 
-SymExpr TileKernel::countBlocks() {
-  SymExpr blocks = *SymExpr::parse(tiles());
+SymExpr StreamK::countBlocks() const {
+  SymExpr blocks = context.rowTiles();
   for (unsigned axis = 0; axis + 1 < plan.nest.getExtents().size(); ++axis)
-    blocks = *SymExpr::parse(extent(axis)) * blocks;
+    blocks = *SymExpr::parse(context.extent(axis)) * blocks;
   return blocks;
 }
 
-bool TileKernel::isPersistent() const {
-  return choice && foldPart.states && !plan.shape.takesTurns && !plan.product && plan.prologue.empty() &&
-         registersOfRoles().first >= launchRegisters();
+bool StreamK::isPersistent() const {
+  return context.choice && plan.shape.shares != 0 && !plan.shape.takesTurns && !plan.product && plan.prologue.empty() &&
+         registersIfPersistent().first >= launchRegisters();
 }
 
 /// Returns the registers per thread at launch, before the roles set theirs.
-int64_t TileKernel::launchRegisters() const {
+int64_t StreamK::launchRegisters() const {
   static const GpuMachine machine = llvm::cantFail(loadGpuMachine("sm_90a"));
   return machine.getLaunchRegisters(plan.shape.threads());
 }
 
 /// Returns the registers of a consumer and of the producer. The producer gets unused registers or,
 /// in units of 8, registers of consumers.
-std::pair<int64_t, int64_t> TileKernel::registersOfRoles() const {
+std::pair<int64_t, int64_t> StreamK::registersIfPersistent() const {
   int64_t consumer = plan.shape.consumerRegisters, producer = plan.shape.producerRegisters,
           groups = plan.shape.warpgroups;
   int64_t lacks = std::max<int64_t>(kFindsRegisters - producer, 0);
@@ -72,35 +74,21 @@ std::pair<int64_t, int64_t> TileKernel::registersOfRoles() const {
   return {consumer - less, producer + std::max(lacks, less * groups)};
 }
 
-/// Completes all phases of the rings after the last tile of a block, by stages without a tile.
-void TileKernel::completeRings(ScalarCode &code, Value start, bool isProducer) {
-  Value unit = code.index(2 * plan.shape.stages), more = code.index(2 * plan.shape.stages - 1);
-  Value units = arith::DivUIOp::create(b, code.loc, arith::AddIOp::create(b, code.loc, foldPart.end, more), unit);
-  Value whole = arith::MulIOp::create(b, code.named("whole"), units, unit);
-  if (isProducer) // consumers call this only if there is a tile
-    whole = arith::SelectOp::create(b, code.loc,
-                                    arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sgt, foldPart.end, start),
-                                    whole, foldPart.end);
-  code.loop(foldPart.end, whole, "n", [&](Value n) {
-    auto [stage, parity] = stageOf(code, n);
-    Value free = isProducer ? arith::SubIOp::create(b, code.loc, code.index(1), parity).getResult() : parity;
-    for (const auto *rings : {&keyRings, &valueRings})
-      for (const Ring &ring : *rings) {
-        device::WaitOp::create(b, code.loc, isProducer ? ring.empty : ring.full, stage, free);
-        device::ArriveOp::create(b, code.loc, isProducer ? ring.full : ring.empty, stage);
-      }
-  });
+std::pair<int64_t, int64_t> StreamK::registersOfRoles() const {
+  return isPersistent() ? registersIfPersistent()
+                        : std::pair(plan.shape.consumerRegisters, plan.shape.producerRegisters);
 }
 
+/// Returns the number of counters: one per slot and, in persistent kernels, the tile scheduler's.
+int64_t StreamK::countCounters() const { return plan.shape.shares + (isPersistent() ? 1 : 0); }
+
 /// Returns the stored columns of a carried value.
-int64_t TileKernel::storedColumns(Over over) {
-  if (over.kind == Over::Tile)
-    return over.columns;
-  return typeOver(Over::parts(), b.getF32Type()).getShape()[1];
+static int64_t storedColumns(Over over, MLIRContext *context) {
+  return over.kind == Over::Tile ? over.columns : typeOver(Over::parts(), Float32Type::get(context)).getShape()[1];
 }
 
 /// Returns the index space of each carried value.
-SmallVector<TileKernel::Over> TileKernel::oversOf(const Running &running) {
+static SmallVector<Over> oversOf(const Running &running) {
   SmallVector<Over> overs;
   for (const Running::Scalar &scalar : running.scalars) {
     if (scalar.reference)
@@ -117,29 +105,28 @@ SmallVector<TileKernel::Over> TileKernel::oversOf(const Running &running) {
 
 /// Creates the workspace arrays: the states of first parts, and the number of warps that have
 /// stored theirs.
-void TileKernel::makePartArrays() {
+StreamK::StreamK(const TileContext &context, const FoldFacts &facts) : TilePart(context), facts(facts) {
   if (plan.shape.shares == 0)
     return;
-  int64_t columns = 0, parts = storedColumns(Over::parts());
+  int64_t columns = 0, parts = storedColumns(Over::parts(), b.getContext());
   for (unsigned k = 0; k != plan.folded.scalars.size(); ++k)
-    columns += (isReference[k] ? 2 : 1) * parts;
-  for (const Rescale &rescale : rescales)
+    columns += (facts.isReference[k] ? 2 : 1) * parts;
+  for (const Rescale &rescale : facts.rescales)
     columns += rescale.needsStarted ? parts : 0;
   for (const Accumulator &accumulator : plan.folded.accumulators)
     columns += padded(accumulator.extents[0]);
-  SymExpr slots(plan.shape.shares);
-  foldPart.elements = plan.shape.rows() * columns;
-  foldPart.states = program.addWorkspace(
-      freshName("partial_states"), ArrayType::get(b.getContext(), {slots, SymExpr(foldPart.elements)}, b.getF32Type()));
-  // The last counter is the tile scheduler's.
-  SymExpr counters(plan.shape.shares + (isPersistent() ? 1 : 0));
-  foldPart.storedWarps =
-      program.addWorkspace(freshName("stored_warps"), ArrayType::get(b.getContext(), {counters}, b.getI32Type()));
+  SymExpr slots(plan.shape.shares), counters(countCounters());
+  int64_t elements = plan.shape.rows() * columns;
+  auto add = [&](StringRef name, ArrayRef<SymExpr> extents, Type element) {
+    return program.addWorkspace(context.freshName(name), ArrayType::get(b.getContext(), extents, element));
+  };
+  Value states = add("partial_states", {slots, SymExpr(elements)}, b.getF32Type());
+  workspace = {states, add("stored_warps", {counters}, b.getI32Type()), elements};
 }
 
 /// Returns the number of blocks to split, or 0, as an expression for hosts. `findBlock` computes
 /// the same with comparisons, which take a block less time than three more 64-bit divisions.
-SymExpr TileKernel::countSplitBlocks() {
+SymExpr StreamK::countSplitBlocks() const {
   SymExpr all = countBlocks(), slots(plan.shape.shares), one(1);
   SymExpr rounds = SymExpr::floorDiv(all, slots), rest = SymExpr::mod(all, slots);
   // A negative extent is an empty range. Divided by a number that no extent reaches, it gives −1.
@@ -151,12 +138,15 @@ SymExpr TileKernel::countSplitBlocks() {
   return rest * SymExpr::floorDiv(SymExpr(2) * some, some + one);
 }
 
-/// Emits a kernel that sets the counters to 0 in every call.
-void TileKernel::emitClear(const IRMapping &arrays) {
+SymExpr StreamK::countGrid() const { return workspace ? countBlocks() + countSplitBlocks() : countBlocks(); }
+
+void StreamK::emitClear(const IRMapping &arrays) {
+  if (!workspace)
+    return;
   OpBuilder::InsertionGuard guard(b);
-  int64_t counters = plan.shape.shares + (isPersistent() ? 1 : 0), blocks = llvm::divideCeil(counters, kClearThreads);
+  int64_t counters = countCounters(), blocks = llvm::divideCeil(counters, kClearThreads);
   auto kernel =
-      beginKernel(b, plan.nest, program, Twine(kernelNumber) + "_clear", std::to_string(blocks), kClearThreads);
+      beginKernel(b, plan.nest, program, Twine(context.number) + "_clear", std::to_string(blocks), kClearThreads);
   kernel->setAttr(device::kAlwaysAttr, b.getUnitAttr());
   ScalarCode code(b, arrays, plan.nest.getLoc());
   Value block = device::BlockOp::create(b, code.loc, b.getIndexType());
@@ -165,18 +155,19 @@ void TileKernel::emitClear(const IRMapping &arrays) {
                                      arith::MulIOp::create(b, code.loc, block, code.index(kClearThreads)), thread);
   Value exists = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, slot, code.index(counters));
   code.when(exists, [&] {
-    device::StoreOp::create(b, code.loc, code.constant(b.getI32IntegerAttr(0)), foldPart.storedWarps, slot);
+    device::StoreOp::create(b, code.loc, code.constant(b.getI32IntegerAttr(0)), workspace->storedWarps, slot);
   });
 }
 
 /// Returns the number of this block's tile of rows among all blocks without splits. Must agree with
 /// `countSplitBlocks`, which determines the grid.
-Value TileKernel::findBlock(ScalarCode &code) {
-  Value block;
+BlockNumber StreamK::findBlock(ScalarCode &code) {
+  BlockNumber result;
+  Value &block = result.number;
   if (!isPersistent())
     block = device::BlockOp::create(b, code.loc, b.getIndexType());
-  if (!foldPart.states)
-    return block;
+  if (!workspace)
+    return result;
   auto less = [&](Value x, Value y) -> Value {
     return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, x, y);
   };
@@ -188,47 +179,46 @@ Value TileKernel::findBlock(ScalarCode &code) {
   Value keys = code.symbol(plan.fold.getExtent());
   auto either = [&](Value x, Value y) -> Value { return arith::OrIOp::create(b, code.loc, x, y); };
   Value rest = code.narrow(arith::RemUIOp::create(b, code.named("rest"), all, slots)), one = code.index(1);
-  foldPart.others = code.narrow(minus(slots, rest, "others"));
+  result.others = code.narrow(minus(slots, rest, "others"));
   Value rounds = arith::DivUIOp::create(b, code.loc, all, slots);
-  Value sum = arith::AddIOp::create(b, code.loc, foldPart.others, code.index(plan.shape.shares - 1));
+  Value sum = arith::AddIOp::create(b, code.loc, result.others, code.index(plan.shape.shares - 1));
   Value gain = arith::MulIOp::create(b, code.loc, arith::AddIOp::create(b, code.loc, rounds, one), sum);
-  Value most = arith::MulIOp::create(b, code.loc, foldPart.others, code.index(kMostParts));
+  Value most = arith::MulIOp::create(b, code.loc, result.others, code.index(kMostParts));
   Value gainsLittle = less(most, gain), isShort = less(keys, code.index(leastSplitTiles * plan.shape.keys));
   Value isFew = either(either(less(all, slots), isShort), gainsLittle);
   Value shared = code.narrow(arith::SelectOp::create(b, code.named("shared_blocks"), isFew, code.index(0), rest));
   if (isPersistent()) {
     Value blocks = arith::AddIOp::create(b, code.named("blocks"), all, shared);
-    block = device::NextBlockOp::create(b, code.named("block"), b.getIndexType(), foldPart.storedWarps, slots, blocks,
+    block = device::NextBlockOp::create(b, code.named("block"), b.getIndexType(), workspace->storedWarps, slots, blocks,
                                         plan.shape.shares);
   }
-  foldPart.isFirst = less(block, shared);
-  foldPart.isSecond = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sge, block, all);
-  foldPart.slot =
-      code.narrow(arith::SelectOp::create(b, code.named("slot"), foldPart.isFirst, block, minus(block, all, "")));
+  result.isFirst = less(block, shared);
+  result.isSecond = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sge, block, all);
+  result.slot =
+      code.narrow(arith::SelectOp::create(b, code.named("slot"), result.isFirst, block, minus(block, all, "")));
   Value front = minus(all, shared, ""), second = minus(block, shared, "");
   Value first = arith::AddIOp::create(b, code.loc, front, block);
-  return code.narrow(arith::SelectOp::create(b, code.named("number"), foldPart.isFirst, first, second));
+  block = code.narrow(arith::SelectOp::create(b, code.named("number"), result.isFirst, first, second));
+  return result;
 }
 
 /// Finds where this block begins and ends. Rings and ping-pong barriers count tiles from the first
 /// one on. Hence a first part is a multiple of the period of their phases, or the whole range.
-void TileKernel::findPart(ScalarCode &code) {
-  foldPart.begin = code.index(0);
-  foldPart.end = numTiles;
-  if (!foldPart.states)
-    return;
-  Value unit = code.index(2 * plan.shape.stages), one = code.index(1), zero = code.index(0);
+FoldPart StreamK::findPart(ScalarCode &code, const BlockNumber &block, Value numTiles) {
+  Value zero = code.index(0);
+  if (!workspace)
+    return {zero, numTiles, Value(), Value()};
+  Value unit = code.index(2 * plan.shape.stages), one = code.index(1);
   auto divide = [&](Value x, Value y) -> Value { return arith::DivUIOp::create(b, code.loc, x, y); };
   auto times = [&](Value x, Value y) -> Value { return arith::MulIOp::create(b, code.loc, x, y); };
   // Rounded up, because a longer second part costs n times as much of a multiprocessor. Only few
   // blocks are split, hence the branch.
-  Value isPart = arith::OrIOp::create(b, code.loc, foldPart.isFirst, foldPart.isSecond);
+  Value isPart = arith::OrIOp::create(b, code.loc, block.isFirst, block.isSecond);
   Value cut = code.branch(
       isPart, {b.getIndexType()},
       [&] {
         // n = ⌈r/(S − r)⌉ = ⌊(S − 1)/(S − r)⌋.
-        Value parts =
-            arith::DivUIOp::create(b, code.named("parts"), code.index(plan.shape.shares - 1), foldPart.others);
+        Value parts = arith::DivUIOp::create(b, code.named("parts"), code.index(plan.shape.shares - 1), block.others);
         Value most = arith::AddIOp::create(b, code.loc, parts, one), whole = divide(times(numTiles, parts), most);
         Value more = arith::AddIOp::create(b, code.loc, whole, code.index(2 * plan.shape.stages - 1));
         return Values{arith::MinSIOp::create(b, code.named("cut"), times(divide(more, unit), unit), numTiles)};
@@ -236,39 +226,39 @@ void TileKernel::findPart(ScalarCode &code) {
       [&] { return Values{numTiles}; })[0];
   cut = code.narrow(cut);
   Value signals = code.branch(
-      foldPart.isSecond, {b.getIndexType()},
+      block.isSecond, {b.getIndexType()},
       [&] {
         return Values{
-            device::SignalsOp::create(b, code.named("signals"), b.getIndexType(), foldPart.storedWarps, foldPart.slot)};
+            device::SignalsOp::create(b, code.named("signals"), b.getIndexType(), workspace->storedWarps, block.slot)};
       },
       [&] { return Values{zero}; })[0];
   Value isThere =
       arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::eq, signals, code.index(4 * plan.shape.warpgroups));
-  foldPart.begin = arith::SelectOp::create(b, code.named("begin"), isThere, cut, zero);
+  Value begin = arith::SelectOp::create(b, code.named("begin"), isThere, cut, zero);
   if (isPersistent())
-    foldPart.begin = code.narrow(foldPart.begin);
-  foldPart.end = code.narrow(arith::SelectOp::create(b, code.named("end"), foldPart.isFirst, cut, numTiles));
-  foldPart.handsOver = arith::SelectOp::create(b, code.named("leaves"), foldPart.isFirst, one, zero);
+    begin = code.narrow(begin);
+  Value end = code.narrow(arith::SelectOp::create(b, code.named("end"), block.isFirst, cut, numTiles));
+  Value handsOver = arith::SelectOp::create(b, code.named("leaves"), block.isFirst, one, zero);
+  return {begin, end, handsOver, block.slot};
 }
 
-/// Returns the first tile of this block, as one thread has read it, so that all threads agree.
-Value TileKernel::beginOfPart(ScalarCode &code) {
-  return foldPart.states ? device::KeptOp::create(b, code.named("begin"), foldPart.begin).getResult() : foldPart.begin;
+Value FoldPart::readBegin(ScalarCode &code) const {
+  return isOfSplit() ? device::KeptOp::create(code.b, code.named("begin"), begin).getResult() : begin;
 }
 
 /// Returns the place of an element of a carried value among the states of a part.
-Value TileKernel::placeOfState(ScalarCode &code, Value slot, Value row, int64_t before, Over over, ValueRange at) {
-  int64_t columns = storedColumns(over);
+Value StreamK::placeOfState(ScalarCode &code, Value slot, Value row, int64_t before, Over over, ValueRange at) {
+  int64_t columns = storedColumns(over, b.getContext());
   auto plus = [&](Value x, Value y) { return b.createOrFold<arith::AddIOp>(code.loc, x, y); };
   auto times = [&](Value x, int64_t y) { return b.createOrFold<arith::MulIOp>(code.loc, x, code.index(y)); };
-  Value start = code.index(plan.shape.rows() * before), place = plus(times(slot, foldPart.elements), start);
+  Value start = code.index(plan.shape.rows() * before), place = plus(times(slot, workspace->elements), start);
   place = plus(place, times(plus(row, at[0]), columns));
   return at.size() > 1 ? plus(place, at[1]) : place;
 }
 
-/// Returns the states that the first part has handed over, or else the initial ones.
-TileKernel::Running TileKernel::loadStates(ScalarCode &code, const Running &inits, Value begin) {
-  if (!foldPart.states)
+Running StreamK::loadStates(ScalarCode &code, const FoldPart &part, const WarpgroupRows &rows, const Running &inits,
+                            Value begin) {
+  if (!workspace)
     return inits;
   SmallVector<Type> types;
   Running running = inits;
@@ -278,22 +268,22 @@ TileKernel::Running TileKernel::loadStates(ScalarCode &code, const Running &init
   Values values = code.branch(
       isLater, types,
       [&] {
-        Value slot = device::KeptOp::create(b, code.named("slot"), foldPart.slot);
-        Value row = arith::MulIOp::create(b, code.named("offset"), warpgroup, code.index(64));
+        Value slot = device::KeptOp::create(b, code.named("slot"), part.slot);
+        Value row = arith::MulIOp::create(b, code.named("offset"), rows.number, code.index(64));
         Values found;
         int64_t before = 0;
-        SmallVector<std::string> names = namesOf(running); // the first name is that of the loop index
+        SmallVector<std::string> names = namesOf(facts, running); // the first name is that of the loop index
         for (auto [type, over, name] : llvm::zip_equal(types, oversOf(running), ArrayRef(names).drop_front())) {
           Type element = cast<FragmentType>(type).getElementType();
           found.push_back(map(code, name, {}, over, {element}, [&](ValueRange, ValueRange at) {
-            Value value = device::LoadOp::create(b, code.loc, b.getF32Type(), foldPart.states,
+            Value value = device::LoadOp::create(b, code.loc, b.getF32Type(), workspace->states,
                                                  placeOfState(code, slot, row, before, over, at));
             if (element.isInteger(1))
               value = arith::CmpFOp::create(b, code.loc, arith::CmpFPredicate::UNE, value,
                                             code.constant(b.getF32FloatAttr(0)));
             return Values{value};
           })[0]);
-          before += storedColumns(over);
+          before += storedColumns(over, b.getContext());
         }
         return found;
       },
@@ -301,9 +291,8 @@ TileKernel::Running TileKernel::loadStates(ScalarCode &code, const Running &init
   return inits.with(values);
 }
 
-/// Hands over the states to the second part.
-void TileKernel::storeStates(ScalarCode &code, const Running &running) {
-  Value slot = device::KeptOp::create(b, code.named("slot"), foldPart.slot);
+void StreamK::storeStates(ScalarCode &code, const FoldPart &part, const Running &running) {
+  Value slot = device::KeptOp::create(b, code.named("slot"), part.slot);
   Value number = device::WarpgroupOp::create(b, code.named("warpgroup"), b.getIndexType(), /*again=*/true);
   Value row = arith::MulIOp::create(b, code.named("offset"), number, code.index(64));
   int64_t before = 0;
@@ -317,12 +306,12 @@ void TileKernel::storeStates(ScalarCode &code, const Running &running) {
         Value zero = code.constant(b.getF32FloatAttr(0)), one = code.constant(b.getF32FloatAttr(1));
         stored = arith::SelectOp::create(b, code.loc, stored, one, zero);
       }
-      device::StoreOp::create(b, code.loc, stored, foldPart.states, placeOfState(code, slot, row, before, each, at));
+      device::StoreOp::create(b, code.loc, stored, workspace->states, placeOfState(code, slot, row, before, each, at));
       return Values();
     });
-    before += storedColumns(over);
+    before += storedColumns(over, b.getContext());
   }
-  device::SignalOp::create(b, code.loc, foldPart.storedWarps, slot);
+  device::SignalOp::create(b, code.loc, workspace->storedWarps, slot);
 }
 
 } // namespace moa::tiles

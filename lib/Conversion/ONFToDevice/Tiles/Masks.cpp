@@ -1,7 +1,6 @@
-//===- TileMasks.cpp - masks: the keys of a tile that rows see ------------===//
-#include "lib/Analysis/Subscripts.h"
-#include "lib/Conversion/ONFToDevice/TileKernel.h"
-
+//===- Masks.cpp - masks: the keys of a tile that rows see ----------------===//
+#include "lib/Conversion/ONFToDevice/Tiles/Masks.h"
+#include "lib/Conversion/ONFToDevice/Tiles/Maps.h"
 #include <numeric>
 
 using namespace mlir;
@@ -156,30 +155,28 @@ static KeyInterval findInterval(OpBuilder &b, ScalarCode &code, const Guard &gua
 }
 
 /// Returns whether the bound row exists and satisfies these conditions on the row alone.
-Value TileKernel::seesAtAll(ScalarCode &code, ArrayRef<Value> conditions) {
-  unsigned last = plan.nest.getExtents().size() - 1;
-  Value rows = code.symbol(extent(last)), row = code.eval(plan.rowIndex());
-  Value sees = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, row, rows);
+Value Masks::seesAtAll(ArrayRef<Value> conditions) {
+  Value count = code.symbol(context.rowExtent()), row = code.eval(plan.rowIndex());
+  Value sees = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, row, count);
   for (Value condition : conditions)
     sees = code.both(sees, code.eval(condition));
   return sees;
 }
 
-/// Returns whether the bound row sees any key of the fold; null if only its elements tell.
-Value TileKernel::seesSome(ScalarCode &code) {
+Value Masks::seesSome() {
   Guard guard = readGuards(plan, code);
   if (!guard.rest.empty())
     return Value();
   code.bind(plan.keyIndex(), code.index(0));
   KeyInterval keys = findInterval(b, code, guard, code.symbol(plan.fold.getExtent()));
   Value some = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, keys.lower, keys.upper);
-  return code.both(seesAtAll(code, guard.ofRow), some);
+  return code.both(seesAtAll(guard.ofRow), some);
 }
 
 /// Returns the mask of the tile from `first` on. Comparisons that bound the key give an interval of
 /// positions, which is computed once per row and counts from the thread's first element. The rest
 /// of the guard is evaluated at every element, with the tile's scores if it reads any.
-TileKernel::Presence TileKernel::findPresence(ScalarCode &code, Value first, ValueRange scores) {
+Presence Masks::findPresence(Value first, ValueRange scores) {
   Guard guard = readGuards(plan, code);
   bool hasLower = llvm::any_of(guard.bounds, [](const Guard::Bound &bound) {
     return bound.predicate != arith::CmpIPredicate::slt && bound.predicate != arith::CmpIPredicate::sle;
@@ -187,13 +184,13 @@ TileKernel::Presence TileKernel::findPresence(ScalarCode &code, Value first, Val
   SmallVector<Type> types(hasLower ? 2 : 1, b.getI32Type());
   // Relative to the thread's first column.
   Values bounds = map(code, "visible_end,visible_begin", {}, Over::parts(), types, [&](ValueRange, ValueRange at) {
-    bindElement(code, at[0], first);
+    bindElement(at[0], first);
     code.bind(plan.keyIndex(), first);
     auto sub = [&](Value x, Value y) { return b.createOrFold<arith::SubIOp>(code.loc, x, y); };
     auto least = [&](Value x, Value y) { return b.createOrFold<arith::MinSIOp>(code.loc, x, y); };
     Value keys = code.index(plan.shape.keys), zero = code.index(0);
     auto [lower, upper] = findInterval(b, code, guard, least(keys, sub(code.symbol(plan.fold.getExtent()), first)));
-    Value sees = seesAtAll(code, guard.ofRow);
+    Value sees = seesAtAll(guard.ofRow);
     upper = b.createOrFold<arith::MaxSIOp>(code.named("end_column"), upper, zero);
     upper = arith::SelectOp::create(b, code.loc, sees, upper, zero);
     Value start = arith::MulIOp::create(b, code.named("first_column"), at[1], code.index(laneStride()));
@@ -206,40 +203,20 @@ TileKernel::Presence TileKernel::findPresence(ScalarCode &code, Value first, Val
     return results;
   });
   Presence presence{bounds, guard.rest};
-  return guard.rest.empty() ? presence : readPresence(code, presence, first, scores);
-}
-
-/// Returns whether clamped loads allow the evaluation of a condition that the guard does not need,
-/// or of an epilogue value for rows that do not exist.
-bool TileKernel::canClamp(Value condition) {
-  Operation *op = condition.getDefiningOp();
-  bool isOfTiles =
-      op == plan.fold.getOperation() ||
-      llvm::any_of(plan.prologue,
-                   [&](const TileProduct &contraction) { return contraction.fold.getOperation() == op; }) ||
-      llvm::any_of(plan.folded.scores, [&](const Score &score) { return score.value == condition; });
-  if (!op || !plan.nest->isProperAncestor(op) || isOfTiles)
-    return true;
-  if (auto known = clampable.find(op); known != clampable.end())
-    return known->second;
-  auto load = dyn_cast<LoadOp>(op);
-  bool isAddressed = !load || load.getArray().getType().getRank() == 0 || getSubscripts(load);
-  bool result = isAddressed && (load || isPure(op)) && op->getNumRegions() == 0 &&
-                llvm::all_of(op->getOperands(), [&](Value operand) { return canClamp(operand); });
-  return clampable[op] = result;
+  return guard.rest.empty() ? presence : readPresence(presence, first, scores);
 }
 
 /// Binds the row and the key of an element of the columns from `start` on, both clamped to the
 /// last.
-void TileKernel::bindNearest(ScalarCode &code, ValueRange at, Value first, Value start) {
+void Masks::bindNearest(ValueRange at, Value first, Value start) {
   if (start)
     first = arith::AddIOp::create(b, code.loc, first, start);
-  Value row = arith::AddIOp::create(b, code.loc, rowBase, at[0]);
+  Value row = arith::AddIOp::create(b, code.loc, rows.base, at[0]);
   auto last = [&](StringRef extent) -> Value {
     Value one = code.index(1);
     return arith::SubIOp::create(b, code.loc, code.symbol(extent), one);
   };
-  code.bind(plan.rowIndex(), arith::MinSIOp::create(b, code.loc, row, last(extent(plan.nest.getExtents().size() - 1))));
+  code.bind(plan.rowIndex(), arith::MinSIOp::create(b, code.loc, row, last(context.rowExtent())));
   Value left = arith::SubIOp::create(b, code.loc, last(plan.fold.getExtent()), first);
   Value size = arith::MinSIOp::create(b, code.loc, left, code.index(plan.shape.keys - 1));
   auto narrow = [&](Value x) -> Value { return arith::IndexCastOp::create(b, code.loc, b.getI32Type(), x); };
@@ -251,8 +228,8 @@ void TileKernel::bindNearest(ScalarCode &code, ValueRange at, Value first, Value
 /// Returns the number of columns whose conditions a thread evaluates at once. Returns 0 for one
 /// column after the other, if loads need protection or sums and scores leave few registers. The
 /// bounds are those at which ptxas 13.0 does not spill.
-int64_t TileKernel::columnsAtOnce(const Presence &presence) {
-  if (!llvm::all_of(presence.rest, [&](Value condition) { return canClamp(condition); }))
+int64_t Masks::columnsAtOnce(const Presence &presence) {
+  if (!llvm::all_of(presence.rest, [&](Value condition) { return canClamp(plan, condition); }))
     return 0;
   int64_t left = plan.shape.consumerRegisters - int64_t(plan.folded.scores.size()) * plan.shape.keys / 2;
   for (const Accumulator &accumulator : plan.folded.accumulators)
@@ -261,7 +238,7 @@ int64_t TileKernel::columnsAtOnce(const Presence &presence) {
 }
 
 /// Returns the numbers of the scores that conditions read.
-SmallVector<unsigned> TileKernel::findScoresRead(ArrayRef<Value> conditions) {
+SmallVector<unsigned> Masks::findScoresRead(ArrayRef<Value> conditions) {
   SmallVector<Value> open(conditions);
   llvm::DenseSet<Value> seen;
   while (!open.empty()) {
@@ -281,8 +258,7 @@ SmallVector<unsigned> TileKernel::findScoresRead(ArrayRef<Value> conditions) {
 /// Evaluates the rest of the guard once per element and returns the mask as words of bits, so that
 /// no result occupies a register of its own. If no load needs the protection of other conditions,
 /// as many columns are evaluated at once as registers allow.
-TileKernel::Presence TileKernel::readPresence(ScalarCode &code, const Presence &presence, Value first,
-                                              ValueRange scores) {
+Presence Masks::readPresence(const Presence &presence, Value first, ValueRange scores) {
   SmallVector<unsigned> read = findScoresRead(presence.rest);
   Values inputs(presence.bounds);
   for (unsigned k : read)
@@ -297,8 +273,8 @@ TileKernel::Presence TileKernel::readPresence(ScalarCode &code, const Presence &
       bind(at);
       for (auto [k, value] : llvm::zip(read, in.drop_front(bounds)))
         code.bind(plan.folded.scores[k].value, asFloat(code, value));
-      Value present = isPresent(code, presence, in.take_front(bounds), at[1], start);
-      Value place = arith::IndexCastOp::create(b, code.loc, word, numberInThread(code, at[1]));
+      Value present = isPresent(presence, in.take_front(bounds), at[1], start);
+      Value place = arith::IndexCastOp::create(b, code.loc, word, numberInThread(at[1]));
       Value bit = arith::ShLIOp::create(b, code.loc, number(1), place);
       return Values{arith::SelectOp::create(b, code.loc, present, bit, number(0))};
     })[0];
@@ -310,8 +286,8 @@ TileKernel::Presence TileKernel::readPresence(ScalarCode &code, const Presence &
   auto bitsAtOnce = [&](Value start) {
     bool clamped = code.clampsLoads;
     Value bits = bitsOf(columns, start, [&](ValueRange at) {
-      bindNearest(code, at, first, start);
-      clampLoads(code);
+      bindNearest(at, first, start);
+      clampLoads(code, plan);
       code.eager = true;
     });
     code.clampsLoads = clamped;
@@ -332,7 +308,7 @@ TileKernel::Presence TileKernel::readPresence(ScalarCode &code, const Presence &
       });
     })[0];
   } else {
-    words = bitsOf(plan.shape.keys, Value(), [&](ValueRange at) { bindElement(code, at, first); });
+    words = bitsOf(plan.shape.keys, Value(), [&](ValueRange at) { bindElement(at, first); });
   }
   words = map(code, "visible_bits", words, Over::parts(), {word},
               [&](ValueRange in, ValueRange) { return Values{device::OpaqueOp::create(b, code.loc, in[0])}; })[0];
@@ -340,7 +316,7 @@ TileKernel::Presence TileKernel::readPresence(ScalarCode &code, const Presence &
 }
 
 /// Returns the number of a column among the columns that its thread holds of a row.
-Value TileKernel::numberInThread(ScalarCode &code, Value column) {
+Value Masks::numberInThread(Value column) {
   Value offset = device::ThreadOffsetOp::create(b, code.loc, column), sum;
   int64_t place = 1;
   SmallVector<LayoutAttr::Digit> digits =
@@ -358,20 +334,18 @@ Value TileKernel::numberInThread(ScalarCode &code, Value column) {
 }
 
 /// Returns the distance in columns between the first elements of neighbouring lanes.
-int64_t TileKernel::laneStride() {
+int64_t Masks::laneStride() {
   for (const LayoutAttr::Digit &digit : typeOver(Over::tile(plan.shape.keys), b.getF32Type()).getLayout().getDigits(1))
     if (digit.place == device::Place::lane)
       return digit.weight;
   return 0;
 }
 
-/// Returns whether the row sees the key, by the bounds from `findPresence`. Columns count from
-/// `start`, if given.
-Value TileKernel::isPresent(ScalarCode &code, const Presence &presence, ValueRange bounds, Value column, Value start) {
+Value Masks::isPresent(const Presence &presence, ValueRange bounds, Value column, Value start) {
   if (presence.isWord) {
     Type word = bounds[0].getType();
     auto number = [&](int64_t value) { return code.constant(b.getIntegerAttr(word, value)); };
-    Value place = arith::IndexCastOp::create(b, code.loc, word, numberInThread(code, column));
+    Value place = arith::IndexCastOp::create(b, code.loc, word, numberInThread(column));
     Value one = number(1), moved = arith::ShRSIOp::create(b, code.loc, bounds[0], place);
     Value bit = arith::AndIOp::create(b, code.loc, moved, one);
     return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::ne, bit, number(0));
@@ -399,54 +373,18 @@ Value TileKernel::isPresent(ScalarCode &code, const Presence &presence, ValueRan
   return present;
 }
 
-/// Returns the mask of the tile from `first` on, with a boolean per element.
-Value TileKernel::maskOf(ScalarCode &code, const Presence &presence, Value first) {
+Value Masks::maskOf(const Presence &presence, Value first) {
   return map(code, "mask", presence.bounds, Over::tile(plan.shape.keys), {b.getI1Type()},
              [&](ValueRange in, ValueRange at) {
-               bindElement(code, at, first);
-               return Values{isPresent(code, presence, in, at[1])};
+               bindElement(at, first);
+               return Values{isPresent(presence, in, at[1])};
              })[0];
-}
-
-/// Returns `value` where the element is present and `keep` holds, else `none`. Null conditions are
-/// true. If `reads` loads memory, `value` is evaluated in a branch.
-Value TileKernel::guarded(ScalarCode &code, Value present, Value keep, Value none, ValueRange reads,
-                          llvm::function_ref<Value()> value) {
-  bool reading = present && llvm::any_of(reads, [&](Value v) { return code.isCostly(v); });
-  keep = code.both(present, keep);
-  if (reading)
-    return code.branch(keep, {none.getType()}, [&] { return Values{value()}; }, [&] { return Values{none}; })[0];
-  Value result = value();
-  if (!keep)
-    return result;
-  return arith::SelectOp::create(b, code.loc, keep, result, none);
-}
-
-/// Returns whether the last tile may have rows of an accumulator's operand beyond the fold's range.
-/// For example, the operand may be longer, or a step may not divide its axis.
-bool TileKernel::hasRowsBeyond() {
-  SymExpr range = *SymExpr::parse(plan.fold.getExtent());
-  return !SymExpr::mod(range, SymExpr(plan.shape.keys)).isZero() &&
-         llvm::any_of(plan.valueOperands, [&](const TileOperand &operand) {
-           SymExpr size = LoadOp(operand.load).getArray().getType().getExtent(operand.rowAxis);
-           return !operand.isTransposed && SymExpr::floorDiv(size + operand.step - SymExpr(1), operand.step) != range;
-         });
-}
-
-/// Returns the rings of the accumulators' operands. Keys are rows or, if elements have 8 bits
-/// (true), columns.
-SmallVector<std::pair<Value, bool>> TileKernel::ringsOfValues() {
-  SmallVector<std::pair<Value, bool>> rings;
-  for (auto [operand, ring] : llvm::zip(plan.valueOperands, valueRings))
-    rings.push_back({ring.tiles, operand.isTransposed});
-  return rings;
 }
 
 /// Clears elements of operands that no row of the block sees. They must not meet the weights, not
 /// even with weight 0: they may be infinite or NaN.
-void TileKernel::clearUnseen(ScalarCode &code, const Presence &presence, Value first, Value stage,
-                             ArrayRef<std::pair<Value, bool>> rings) {
-  Value seen = maskOf(code, presence, first);
+void Masks::clearUnseen(const Presence &presence, Value first, Value stage, ArrayRef<std::pair<Value, bool>> rings) {
+  Value seen = maskOf(presence, first);
   for (auto [tiles, isInterleaved] : rings)
     device::ClearUnseenOp::create(b, code.loc, tiles, stage, seen, isInterleaved);
 }

@@ -1,11 +1,6 @@
-//===- TileNames.cpp - names of values in tile kernels --------------------===//
-//
-// Emitted text names values by their role in the fold and the schedule. A state that the user has
-// named keeps its name; one that is named after its monoid gets the name of its role. For example,
-// the maximum that other states are rescaled by is the running maximum.
-//
-//===----------------------------------------------------------------------===//
-#include "lib/Conversion/ONFToDevice/TileKernel.h"
+//===- Names.cpp - names of values in tile kernels ------------------------===//
+#include "lib/Conversion/ONFToDevice/Tiles/Names.h"
+#include "lib/Conversion/ONFToDevice/Tiles/Running.h"
 
 using namespace mlir;
 using namespace moa;
@@ -32,8 +27,7 @@ static bool isExistence(AccOp acc) {
   return truth && truth.getValue() && acc.getMonoid() == Monoid::or_;
 }
 
-/// Returns the name of the position of a tile among those of a block, unless an axis has it.
-std::string TileKernel::nameOfPosition() {
+std::string nameOfPosition(const TilePlan &plan) {
   auto isAxis = [&](StringRef name) {
     return plan.fold.getName() == name || llvm::any_of(plan.nest.getNames(), [&](Attribute axis) {
              return cast<StringAttr>(axis).getValue() == name;
@@ -42,40 +36,33 @@ std::string TileKernel::nameOfPosition() {
   return !isAxis("n") ? "n" : !isAxis("t") ? "t" : "tile_number";
 }
 
-/// Returns the name of a state of a whole row, for example `row_sum`.
-std::string TileKernel::nameOfRow(AccOp acc) {
+std::string nameOfRow(AccOp acc) {
   std::string name = nameInProgram(acc);
   return !name.empty() ? name : isExistence(acc) ? "row_has_keys" : ("row_" + wordOf(acc.getMonoid())).str();
 }
 
-/// Returns the name of a state's part in each lane, for example `partial_sum`.
-std::string TileKernel::nameOfPartial(AccOp acc) {
-  unsigned k = numberOf(acc.getResult());
+std::string nameOfPartial(const FoldFacts &facts, AccOp acc) {
+  unsigned k = facts.numberOf(acc.getResult());
   std::string name = nameInProgram(acc);
-  bool isRunning = isReference[k] && lazy;
+  bool isRunning = facts.isReference[k] && facts.lazy;
   if (!name.empty())
     return (isRunning ? "running_" : "partial_") + name;
   if (isExistence(acc))
     return "has_keys";
-  return ((isRunning ? "running_" : isReference[k] ? "lane_" : "partial_") + wordOf(acc.getMonoid())).str();
+  return ((isRunning ? "running_" : facts.isReference[k] ? "lane_" : "partial_") + wordOf(acc.getMonoid())).str();
 }
 
-/// Returns the name of the value that other states are relative to: the running maximum or, with
-/// conditional rescaling, the one at the last rescale.
-std::string TileKernel::nameOfReference(AccOp acc) {
+std::string nameOfReference(const FoldFacts &facts, AccOp acc) {
   std::string name = nameInProgram(acc);
-  return (lazy ? "reference_" : "running_") + (name.empty() ? wordOf(acc.getMonoid()).str() : name);
+  return (facts.lazy ? "reference_" : "running_") + (name.empty() ? wordOf(acc.getMonoid()).str() : name);
 }
 
-/// Returns the name of a state's terms in a tile, reduced in each lane: for example `tile_max`.
-std::string TileKernel::nameInTile(AccOp acc) {
+std::string nameInTile(AccOp acc) {
   std::string name = nameInProgram(acc);
   return "tile_" + (name.empty() ? wordOf(acc.getMonoid()).str() : name);
 }
 
-/// Returns the name of the tile of an accumulator's row operand. Terms of a row sum are
-/// probabilities before the division by the sum.
-std::string TileKernel::nameOfWeights(unsigned accumulator) {
+std::string nameOfWeights(const TilePlan &plan, unsigned accumulator) {
   AccOp acc = plan.folded.accumulators[accumulator].acc;
   const rows::Factors &factors = plan.weights[accumulator][0];
   bool isOfSum = factors.values.size() == 1 && factors.divisors.empty() &&
@@ -88,19 +75,42 @@ std::string TileKernel::nameOfWeights(unsigned accumulator) {
   return plan.folded.accumulators.size() == 1 ? name : name + "_of_" + acc.getName().str();
 }
 
-/// Returns the name of a score's products, after the arrays that are contracted: `Q_dot_K`.
-std::string TileKernel::nameOfProducts(unsigned score) {
-  const ProductTerm &term = plan.scoreTerms[score].front();
-  auto nameOf = [&](const TileOperand &operand) {
-    Value array = LoadOp(operand.load).getArray();
-    return program.getAllNames()[cast<BlockArgument>(array).getArgNumber()].str();
-  };
-  return nameOf(plan.rowOperands[term.row]) + "_dot_" + nameOf(plan.keyOperands[term.key]);
+StringRef nameOfArray(const TileContext &context, const TileOperand &operand) {
+  Value array = LoadOp(operand.load).getArray();
+  return context.program.getAllNames()[cast<BlockArgument>(array).getArgNumber()];
 }
 
-/// Returns the name of the scores of a tile after scaling and masking.
-std::string TileKernel::nameOfScores(unsigned score) {
-  return plan.folded.scores.size() == 1 ? "scores" : "scores_" + nameOfProducts(score);
+std::string nameOfProducts(const TileContext &context, unsigned score) {
+  const TilePlan &plan = context.plan;
+  const ProductTerm &term = plan.scoreTerms[score].front();
+  return (nameOfArray(context, plan.rowOperands[term.row]) + "_dot_" + nameOfArray(context, plan.keyOperands[term.key]))
+      .str();
+}
+
+std::string nameOfScores(const TileContext &context, unsigned score) {
+  return context.plan.folded.scores.size() == 1 ? "scores" : "scores_" + nameOfProducts(context, score);
+}
+
+SmallVector<std::string> namesOf(const FoldFacts &facts, const Running &running) {
+  const TilePlan &plan = facts.plan;
+  SmallVector<std::string> names{nameOfPosition(plan)};
+  for (auto [k, scalar] : llvm::enumerate(running.scalars)) {
+    AccOp acc = plan.folded.scalars[k].acc;
+    if (facts.isReference[k])
+      names.push_back(nameOfReference(facts, acc));
+    names.push_back(nameOfPartial(facts, acc));
+  }
+  for (Value started : running.started)
+    if (started)
+      names.push_back("started");
+  for (auto [k, sum] : llvm::enumerate(running.sums)) {
+    std::string name = AccOp(plan.folded.accumulators[k].acc).getName().str();
+    names.push_back(name);
+    for (Value weights : sum.weights)
+      if (weights)
+        names.push_back(nameOfWeights(plan, k));
+  }
+  return names;
 }
 
 } // namespace moa::tiles

@@ -1,0 +1,114 @@
+//===- Producer.cpp - the warpgroup that copies tiles ---------------------===//
+#include "lib/Conversion/ONFToDevice/Tiles/Producer.h"
+#include "lib/Conversion/ONFToDevice/Tiles/Names.h"
+
+using namespace mlir;
+using namespace moa;
+using namespace moa::onf;
+
+namespace moa::tiles {
+
+/// Copies a tile of a product's operand, from `first` along its rows and from `column`, if given.
+void TmaCopies::copyAt(const TileOperand &operand, Value first, Value column, const Ring &ring, Value stage) {
+  // Terms of the row are the same for all rows of the block.
+  code.open();
+  code.bind(plan.rowIndex(), block.first);
+  Values coordinates;
+  for (auto [axis, subscript] : llvm::enumerate(ArrayRef(operand.subscripts).drop_back())) {
+    Value sum = axis == operand.rowAxis ? first : Value();
+    auto plus = [&](Value part) { sum = sum ? b.createOrFold<arith::AddIOp>(code.loc, sum, part) : part; };
+    for (auto &[term, factor] : subscript.terms)
+      if (term != operand.moving) {
+        Value times = code.symbol(factor.str());
+        plus(b.createOrFold<arith::MulIOp>(code.loc, code.eval(term), times));
+      }
+    if (!sum || !subscript.constant.isZero())
+      plus(code.symbol(subscript.constant.str()));
+    coordinates.push_back(sum);
+  }
+  code.close();
+  Value array = program.getBody().getArgument(cast<BlockArgument>(LoadOp(operand.load).getArray()).getArgNumber());
+  device::CopyOp::create(b, code.loc, array, coordinates, column, b.getI64IntegerAttr(operand.rowAxis), StringAttr(),
+                         ring.tiles, stage, ring.full, stage);
+}
+
+/// Returns an index of an operand. A computed one is named after the axis, for example `g` in
+/// K : T[B, G, M, D].
+static Value coordinate(ScalarCode &code, LoadOp load, unsigned axis, Value term) {
+  Value index = code.eval(term);
+  std::string symbol = load.getArray().getType().getShape()[axis].str();
+  bool isWord = llvm::all_of(symbol, [](char c) { return llvm::isAlnum(c) || c == '_'; });
+  if (isWord && !llvm::isDigit(symbol.front()))
+    nameValue(code, index, llvm::StringRef(symbol).lower());
+  return index;
+}
+
+void TmaCopies::copy(const TileOperand &operand, Value first, const Ring &ring, Value stage) {
+  if (operand.moving)
+    return copyAt(operand, first, Value(), ring, stage);
+  Values coordinates;
+  Value rows = operand.isTransposed ? code.index(0) : first;
+  for (auto [axis, term] : llvm::enumerate(operand.load.getTerms().drop_back()))
+    coordinates.push_back(axis == operand.rowAxis ? rows : coordinate(code, operand.load, axis, term));
+  Value array = program.getBody().getArgument(cast<BlockArgument>(operand.load.getArray()).getArgNumber());
+  device::CopyOp::create(b, code.loc, array, coordinates, operand.isTransposed ? first : Value(),
+                         b.getI64IntegerAttr(operand.rowAxis),
+                         operand.step == SymExpr(1) ? StringAttr() : b.getStringAttr(operand.step.str()), ring.tiles,
+                         stage, ring.full, stage);
+}
+
+void TmaCopies::copyLeft(Value first, const Ring &ring, Value stage) {
+  const TileOperand &left = plan.product->left;
+  copyAt(left, left.isTransposed ? first : block.first, left.isTransposed ? block.first : first, ring, stage);
+}
+
+Producer::Numbers Producer::numbersOf(Value n) {
+  auto [stage, parity] = rings.stageOf(n);
+  Value tile = order.tileAt(n, std::nullopt);
+  Value free = arith::SubIOp::create(b, code.named("empty_parity"), code.index(1), parity);
+  Value first = arith::MulIOp::create(b, code.named(nameOfFirstKey(plan)), tile, code.index(plan.shape.keys));
+  return {stage, free, first};
+}
+
+void Producer::fill(const Numbers &at, ArrayRef<TileOperand> operands, ArrayRef<Ring> into) {
+  for (auto [operand, ring] : llvm::zip_equal(operands, into)) {
+    device::WaitOp::create(b, code.loc, ring.empty, at.stage, at.free);
+    copies.copy(operand, at.first, ring, at.stage);
+  }
+}
+
+void Producer::run() {
+  // In a persistent kernel, the keys of the first tile arrive while consumers end the previous
+  // block.
+  Value start;
+  if (isPersistent) {
+    start = part.readBegin(code);
+    Value some = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sgt, part.end, start);
+    code.when(some, [&] { fill(numbersOf(start), plan.keyOperands, rings.keys); });
+    device::AwaitConsumersOp::create(b, code.loc);
+  }
+  Value zero = code.index(0);
+  for (auto [operand, ring] : llvm::zip_equal(plan.rowOperands, rings.rows))
+    copies.copy(operand, block.first, ring, zero);
+  for (auto [contraction, ring] : llvm::zip_equal(plan.prologue, rings.prologue))
+    copies.copy(contraction.right, zero, ring, zero);
+  if (!start)
+    start = part.readBegin(code);
+  code.loop(start, part.end, nameOfPosition(plan), [&](Value n) {
+    Numbers at = numbersOf(n);
+    if (plan.product) {
+      device::WaitOp::create(b, code.loc, rings.weights.empty, at.stage, at.free);
+      copies.copyLeft(at.first, rings.weights, at.stage);
+    }
+    auto fillKeys = [&] { fill(at, plan.keyOperands, rings.keys); };
+    if (isPersistent)
+      code.when(arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sgt, n, start), fillKeys);
+    else
+      fillKeys();
+    fill(at, plan.valueOperands, rings.values);
+  });
+  if (isPersistent)
+    rings.complete(start, part.end, /*isProducer=*/true);
+}
+
+} // namespace moa::tiles
