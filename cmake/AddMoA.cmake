@@ -115,13 +115,17 @@ function(add_moa_dialect target td)
   get_filename_component(base ${td} NAME_WE)
   string(TOLOWER ${base} dialect)
   mlir_tablegen(${base}Attrs.h.inc -gen-attrdef-decls -attrdefs-dialect=${dialect})
-  mlir_tablegen(${base}Attrs.cpp.inc -gen-attrdef-defs -attrdefs-dialect=${dialect})
   mlir_tablegen(${base}Types.h.inc -gen-typedef-decls -typedefs-dialect=${dialect})
   mlir_tablegen(${base}Types.cpp.inc -gen-typedef-defs -typedefs-dialect=${dialect})
   mlir_tablegen(${base}Dialect.h.inc -gen-dialect-decls -dialect=${dialect})
   mlir_tablegen(${base}Dialect.cpp.inc -gen-dialect-defs -dialect=${dialect})
   mlir_tablegen(${base}Ops.h.inc -gen-op-decls -dialect=${dialect})
   mlir_tablegen(${base}Ops.cpp.inc -gen-op-defs -dialect=${dialect})
+  # One file with all attributes, if their declarations are in several.
+  if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${base}Attributes.td)
+    set(LLVM_TARGET_DEFINITIONS ${base}Attributes.td)
+  endif()
+  mlir_tablegen(${base}Attrs.cpp.inc -gen-attrdef-defs -attrdefs-dialect=${dialect})
   # Enumerations stand in a file of their own: the generator writes every enum
   # it sees, those of included files too.
   if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${base}Enums.td)

@@ -68,7 +68,9 @@ def index(text, level):
 
 def dialect_page(options, name):
     file = f"dialects/{name}/IR/{name}.td"
-    text = tblgen(options, "-gen-dialect-doc", file, f"-dialect={DIALECTS[name]}")
+    attributes = f"dialects/{name}/IR/{name}Attributes.td"  # includes the file and others
+    whole = attributes if (ROOT / attributes).exists() else file
+    text = tblgen(options, "-gen-dialect-doc", whole, f"-dialect={DIALECTS[name]}")
     text = without_foreign(text, name)
     note = f"<!-- Made of {file} by `{HOW}`; change that file. -->\n\n"
     toc = index(text, 3) + "\n\nNumbers such as [Def 8] are those of [Spec](../Spec.md)."

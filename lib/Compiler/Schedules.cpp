@@ -3,6 +3,7 @@
 #include "dialects/ONF/Transforms/Passes.h"
 #include "lib/Analysis/Passes.h"
 #include "lib/Compiler/CompilationImpl.h"
+#include "lib/Conversion/ONFToDevice/Forms.h"
 #include "lib/Conversion/ONFToDevice/ONFToDevice.h"
 #include "lib/Schedule/GpuMachine.h"
 #include "lib/Schedule/Passes.h"
@@ -116,6 +117,7 @@ bool Compilation::Impl::liftForGpu(ModuleOp module, std::vector<Schedule> &used)
     used.clear();
     for (onf::KernelOp kernel : module.getOps<onf::KernelOp>()) {
       auto found = given.find(kernel.getSymName().str());
+      setForms(kernel);
       auto schedule = liftToGpu(kernel, *gpu, found != given.end() ? &found->second : nullptr);
       if (!schedule) {
         addScheduleError(llvm::toString(schedule.takeError()));

@@ -407,29 +407,54 @@ def ReadThroughCopies : Pass<"onf-read-through-copies", "::mlir::ModuleOp"> {
   let dependentDialects = ["::moa::onf::ONFDialect"];
 }
 
+def FindForms : Pass<"onf-find-forms", "::mlir::ModuleOp"> {
+  let summary = "Find the forms in which each nest can run on a GPU";
+  let description = [{
+    Matches the forms of lib/Conversion/ONFToDevice/Forms.def on each nest, and stores the list of
+    `#onf.form` in the attribute `moa.forms`. A form that applies has data for the cost model,
+    another one the reason. For example, for a sum of a row's elements:
+
+        onf.for ["n"] in ["N"] attributes {moa.forms = [
+            #onf.form<tiles, "the fold over 'm' holds no contraction; …">,
+            #onf.form<warps, "its fold is no sum of products …">,
+            #onf.form<columns, "it does not store along its last axis …">,
+            #onf.form<lanes, {axes = [#onf.axis<block: 0, warp: 4>], …}>, #onf.form<rows, {}>]} { … }
+
+    The order is that of preference. One thread per row applies to every nest. Lanes along rows are
+    for nests to which no form before them applies. A nest whose fold is a scan along an axis has one
+    thread per row.
+
+    **Requires** the onf contract; nests are as they will be lowered. **Establishes** `moa.forms` on
+    every nest. **Numerics**: exact. **Cost**: one match of each form per nest.
+  }];
+  let dependentDialects = ["::moa::onf::ONFDialect"];
+}
+
 def LiftGpu : Pass<"onf-lift-gpu", "::mlir::ModuleOp"> {
   let summary = "Factor the axes of nests and folds and bind the factors to a GPU";
   let description = [{
-    Axes are bound by the form of the nest:
+    The schedule chooses one of the forms in `moa.forms`, by preference and by the cost model. The
+    axes are bound
 
-    - to blocks, warpgroups, warps, registers, lanes and stages, if the fold is a chain of
-      contractions that the tensor cores take;
-    - to blocks, warps and lanes, if folds and loops run along the last axis of the arrays that they
-      read or store;
-    - to blocks and threads otherwise.
+    - to blocks, warpgroups, warps, registers, lanes and stages for tiles;
+    - to blocks and threads for one thread per row;
+    - as the data of the form say for other forms.
 
-    A remark, or a warning for products of 16-bit operands, gives the reason.
+    `moa.form`, the name of the chosen form, replaces the list. Without tiles, a remark, or a warning
+    for products of 16-bit operands, gives the reason.
 
-        onf.for ["h", "i"] in ["H", "N"] { onf.fold "j" in "M" … }
+        onf.for ["h", "i"] in ["H", "N"] attributes {moa.forms = [#onf.form<tiles, {fold = "j", …}>, …]} {
+          onf.fold "j" in "M" … }
 
     becomes
 
         onf.for ["h", "i"] in ["H", "N"] lift [#onf.axis<block: 0>,
             #onf.axis<block: 0, warpgroup: 2, warp: 4, register: 2, lane: 8>]
-            pipeline <consumer = 240, producer = 24, …> {
+            pipeline <consumer = 240, producer = 24, …> attributes {moa.form = "tiles"} {
           onf.fold "j" in "M" lift <sequential: 0, stage: 2, shared: 128> … }
 
-    **Requires** the onf contract. **Establishes** a lift on every nest and on the folds in it.
+    **Requires** the onf contract, and the forms of `onf-find-forms`. **Establishes** a lift and a form
+    on every nest, and a lift on the folds in it.
     **Numerics**: reassociates folds (rule R4) by tiles whose boundaries depend on the index alone.
     **Cost**: a hundred evaluations of a formula per nest.
   }];
@@ -456,8 +481,9 @@ def ConvertONFToDevice : Pass<"convert-onf-to-device", "::mlir::ModuleOp"> {
         device.kernel @NAME blocks "(N + 127)/128" threads 128 {
           %block = device.block   %thread = device.thread   … }
 
-    A nest bound to threads runs one row per thread. A nest bound to warpgroups becomes a producer
-    that copies tiles and consumers that contract them (docs/Architecture.md).
+    The form `moa.form` lowers the nest. A nest bound to threads runs one row per thread. A nest
+    bound to warpgroups becomes a producer that copies tiles and consumers that contract them
+    (docs/Architecture.md).
 
     **Requires** the onf contract, bound to a GPU by `onf-lift-gpu`, with the intervals of
     `onf-derive-intervals` if there are any, and constant extents of carried axes. **Establishes**

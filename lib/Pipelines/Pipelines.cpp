@@ -79,7 +79,9 @@ NestReason tellsSlowOn(std::string gpu, bool wherePays) {
     auto machine = loadGpuMachine(gpu);
     if (!machine) // lifting reports the name
       return llvm::consumeError(machine.takeError()), std::string();
-    std::vector<GpuNest> described = gpuNests(kernel);
+    std::vector<GpuNest> described;
+    for (auto each : kernel.getBody().getOps<onf::ForOp>())
+      described.push_back(llvm::cantFail(readNest(each, findForms(each))));
     auto nests = llvm::zip_equal(kernel.getBody().getOps<onf::ForOp>(), described);
     auto cost = [&](const GpuNest &of) { return rankTileShapes(of, *machine).front().second.perPair; };
     std::string why;
@@ -186,6 +188,7 @@ void buildONFToLiftedGpu(mlir::OpPassManager &pm, const PipelineOptions &options
   pm.addPass(createOrderProductsPass());
   if (options.derivesIntervals)
     pm.addPass(createDeriveIntervalsPass());
+  pm.addPass(createFindFormsPass());
   pm.addPass(createLiftGpuPass(options.gpu));
   pm.addPass(createVerifyLiftingPass());
   pm.addPass(onf::createONFVerify());

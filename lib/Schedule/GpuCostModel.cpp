@@ -197,8 +197,8 @@ std::vector<std::pair<TileShape, TileCost>> moa::rankTileShapes(const GpuNest &n
   TileShape shape;
   // Later rows of a domain with edges often see more keys, so the longest blocks go first. The
   // group of outer indices is limited so that the second-level cache has room for rows.
-  shape.descending = nest.hasPieces && !nest.visitsFewerLater;
-  if (nest.hasPieces && nest.fold->canGroup)
+  shape.descending = nest.fold->hasPieces && !nest.fold->visitsFewerLater;
+  if (nest.fold->hasPieces && nest.fold->canGroup)
     shape.groupBytes = machine.l2Bytes * 18 / 25;
   shape.rescaleBound = nest.fold->rescaleBound;
   // With 8-bit products, the states take longer than the products, and warpgroups that compute them
@@ -237,22 +237,13 @@ std::vector<std::pair<TileShape, TileCost>> moa::rankTileShapes(const GpuNest &n
 }
 
 std::string moa::printRanking(const GpuNest &nest, const GpuMachine &machine) {
+  auto shapes = rankTileShapes(nest, machine);
+  if (const FixedForm *fixed = nest.getFixed(); shapes.empty() && fixed)
+    return fixed->text + "\n";
+  if (shapes.empty())
+    return "one thread per row, " + std::to_string(chooseThreads(nest, machine)) + " threads per block\n";
   std::string text;
   llvm::raw_string_ostream os(text);
-  auto shapes = rankTileShapes(nest, machine);
-  if (shapes.empty() && nest.lanes && !nest.isProduct) {
-    os << nest.lanes->lanes << " lanes per row, runs of " << nest.lanes->width << "\n";
-    return text;
-  }
-  if (shapes.empty() && nest.columns) {
-    os << "runs of " << nest.columns->width << " columns, "
-       << (nest.columns->rows > 1 ? "a lane per two " : "a lane per ") << nest.axes[nest.columns->rowAxis] << "\n";
-    return text;
-  }
-  if (shapes.empty()) {
-    os << "one thread per row, " << chooseThreads(nest, machine) << " threads per block\n";
-    return text;
-  }
   os << "warpgroups keys stages overlap   tensor special  issue shared   copy  chain exposed  "
         "registers   bytes   cost\n";
   for (const auto &[shape, cost] : shapes) {

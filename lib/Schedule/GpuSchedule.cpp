@@ -285,24 +285,6 @@ static llvm::Error checkTiles(const GpuNest &nest, const NestSchedule &schedule,
   return checkTileShape(*nest.fold, shape, machine, where);
 }
 
-/// Checks a nest with warps but no warpgroups.
-static llvm::Error checkWarps(const GpuNest &nest, const NestSchedule &schedule, const std::string &where) {
-  if (!nest.isProduct)
-    return refuse(where + " asks for warps, but its fold is no sum of products of 16-bit operands over a "
-                          "short range");
-  if (schedule.pipeline)
-    return refuse(where + " has a pipeline but no 'warpgroup' on its last axis");
-  NestSchedule expected = makeWarpSchedule(nest);
-  if (!(schedule.axes.back() == expected.axes.back()))
-    return refuse("axis '" + schedule.axes.back().name + "' of " + where +
-                  " has warps, whose rows are \"warp\": 4, \"register\": 2, \"lane\": 8 and nothing else");
-  for (const AxisSchedule &fold : schedule.folds)
-    if (fold.factors.size() > 1)
-      return refuse("expects only the factor 'sequential' on fold '" + fold.name + "' of " + where +
-                    ", which runs with warps");
-  return llvm::Error::success();
-}
-
 static std::string printFactors(const AxisSchedule &axis) {
   std::string text;
   for (auto [resource, size] : axis.factors)
@@ -310,37 +292,48 @@ static std::string printFactors(const AxisSchedule &axis) {
   return text;
 }
 
-static llvm::Error checkLanes(const GpuNest &nest, const NestSchedule &schedule, const std::string &where) {
-  if (!nest.lanes)
-    return refuse(where + " asks for lanes along its rows, but it does not run along the last axis of the arrays "
-                          "that it reads or stores");
+static bool hasFactor(const AxisSchedule &axis, onf::Resource resource) {
+  return llvm::any_of(axis.factors, [&](const auto &f) { return f.first == resource; });
+}
+
+/// Refuses a schedule that has some factors of a form, but is not that of the nest. `shown` names the
+/// form in the message.
+static llvm::Error refuseFixed(const GpuNest &nest, StringRef name, StringRef shown, const NestSchedule &schedule,
+                               const std::string &where) {
+  auto form = llvm::find_if(nest.others, [&](const FixedForm &other) { return other.name == name; });
+  if (form == nest.others.end() || !form->schedule)
+    return refuse(where + " asks for " + shown + ", but " +
+                  (form == nest.others.end() ? "it has no such form" : form->why));
   if (schedule.pipeline)
     return refuse(where + " has a pipeline but no 'warpgroup' on its last axis");
-  NestSchedule expected = makeLaneSchedule(nest);
   auto check = [&](ArrayRef<AxisSchedule> got, ArrayRef<AxisSchedule> wanted) -> llvm::Error {
     for (auto [axis, other] : llvm::zip_equal(got, wanted))
       if (!(axis == other))
-        return refuse("'" + axis.name + "' of " + where + ", which has lanes along its rows, needs the factors " +
+        return refuse("'" + axis.name + "' of " + where + ", which has " + shown + ", needs the factors " +
                       printFactors(other));
     return llvm::Error::success();
   };
-  if (llvm::Error error = check(schedule.axes, expected.axes))
+  if (llvm::Error error = check(schedule.axes, form->schedule->axes))
     return error;
-  return check(schedule.folds, expected.folds);
+  return check(schedule.folds, form->schedule->folds);
 }
 
-static llvm::Error checkColumns(const GpuNest &nest, const NestSchedule &schedule, const std::string &where) {
-  if (!nest.columns)
-    return refuse(where + " asks for runs of columns, but it does not store along its last axis elements that it "
-                          "reads along another axis");
-  if (schedule.pipeline)
-    return refuse(where + " has a pipeline but no 'warpgroup' on its last axis");
-  NestSchedule expected = makeColumnSchedule(nest);
-  for (auto [axis, other] : llvm::zip_equal(schedule.axes, expected.axes))
-    if (!(axis == other))
-      return refuse("'" + axis.name + "' of " + where + ", which has runs of columns, needs the factors " +
-                    printFactors(other));
-  return llvm::Error::success();
+/// Returns the form to which a schedule's factors belong: its names in attributes and in messages.
+/// Empty: they are those of tiles or of one thread per row.
+static std::pair<StringRef, StringRef> guessFixed(const NestSchedule &nest) {
+  using onf::Resource;
+  auto isOfLanes = [](const AxisSchedule &axis) {
+    return hasFactor(axis, Resource::warp) && !hasFactor(axis, Resource::register_) &&
+           !hasFactor(axis, Resource::warpgroup);
+  };
+  if (llvm::any_of(nest.axes, isOfLanes))
+    return {"lanes", "lanes along its rows"};
+  if (nest.axes.empty() || !hasFactor(nest.axes.back(), Resource::warp))
+    return {};
+  if (hasFactor(nest.axes.back(), Resource::register_) && !hasFactor(nest.axes.back(), Resource::lane))
+    return {"columns", "runs of columns"};
+  return hasFactor(nest.axes.back(), Resource::warpgroup) ? std::pair<StringRef, StringRef>()
+                                                          : std::pair("warps", "warps");
 }
 
 static llvm::Error checkNest(const GpuNest &nest, const NestSchedule &schedule, const GpuMachine &machine,
@@ -351,17 +344,15 @@ static llvm::Error checkNest(const GpuNest &nest, const NestSchedule &schedule, 
     return error;
   if (!schedule.axes.empty() && !schedule.isGpu())
     return refuse(where + " is not bound to 'block', but '" + machine.name + "' is a GPU");
-  if (runsWithLanes(schedule))
-    return checkLanes(nest, schedule, where);
-  if (runsWithColumns(schedule))
-    return checkColumns(nest, schedule, where);
+  if (findFixed(nest, schedule))
+    return llvm::Error::success();
+  if (auto [name, shown] = guessFixed(schedule); !name.empty())
+    return refuseFixed(nest, name, shown, schedule, where);
   for (const AxisSchedule &axis : ArrayRef(schedule.axes).drop_back(!schedule.axes.empty()))
     if (axis.factors.size() > 1)
       return refuse("expects only the factor 'block' on axis '" + axis.name + "', which is not the last of " + where);
   if (auto shape = tileShapeOf(schedule))
     return checkTiles(nest, schedule, *shape, machine, where);
-  if (runsWithWarps(schedule))
-    return checkWarps(nest, schedule, where);
   return checkRows(nest, schedule, machine, where);
 }
 
@@ -385,10 +376,6 @@ llvm::Error moa::checkGpuSchedule(StringRef kernel, ArrayRef<GpuNest> nests, con
 // Schedules and shapes
 //===----------------------------------------------------------------------===//
 
-static bool hasFactor(const AxisSchedule &axis, onf::Resource resource) {
-  return llvm::any_of(axis.factors, [&](const auto &f) { return f.first == resource; });
-}
-
 std::optional<TileShape> moa::tileShapeOf(const NestSchedule &nest) {
   if (nest.axes.empty() || !hasFactor(nest.axes.back(), onf::Resource::warpgroup) || nest.folds.empty())
     return std::nullopt;
@@ -405,17 +392,17 @@ int64_t moa::threadsOf(const NestSchedule &nest) {
   return nest.axes.empty() ? 128 : nest.axes.back().getSize(onf::Resource::thread);
 }
 
-static NestSchedule outerFactors(const GpuNest &nest) {
+NestSchedule moa::outerFactors(ArrayRef<std::string> axes, ArrayRef<std::string> folds) {
   NestSchedule schedule;
-  for (const std::string &name : nest.axes)
+  for (const std::string &name : axes)
     schedule.axes.push_back({name, {{onf::Resource::block, 0}}});
-  for (const std::string &name : nest.folds)
+  for (const std::string &name : folds)
     schedule.folds.push_back({name, {{onf::Resource::sequential, 0}}});
   return schedule;
 }
 
 NestSchedule moa::makeTileSchedule(const GpuNest &nest, const TileShape &shape) {
-  NestSchedule schedule = outerFactors(nest);
+  NestSchedule schedule = outerFactors(nest.axes, nest.folds);
   auto &rows = schedule.axes.back().factors;
   rows.emplace_back(onf::Resource::warpgroup, shape.warpgroups);
   rows.emplace_back(onf::Resource::warp, 4);
@@ -429,72 +416,23 @@ NestSchedule moa::makeTileSchedule(const GpuNest &nest, const TileShape &shape) 
 }
 
 NestSchedule moa::makeRowSchedule(const GpuNest &nest, int64_t threads) {
-  NestSchedule schedule = outerFactors(nest);
+  NestSchedule schedule = outerFactors(nest.axes, nest.folds);
   if (!schedule.axes.empty())
     schedule.axes.back().factors.emplace_back(onf::Resource::thread, threads);
   return schedule;
 }
 
-NestSchedule moa::makeWarpSchedule(const GpuNest &nest) {
-  NestSchedule schedule = outerFactors(nest);
-  auto &rows = schedule.axes.back().factors;
-  rows.emplace_back(onf::Resource::warp, 4);
-  rows.emplace_back(onf::Resource::register_, 2);
-  rows.emplace_back(onf::Resource::lane, 8);
-  return schedule;
+const FixedForm *GpuNest::getFixed() const {
+  auto found = llvm::find_if(others, [](const FixedForm &form) { return form.schedule.has_value(); });
+  return found != others.end() ? &*found : nullptr;
 }
 
-NestSchedule moa::makeLaneSchedule(const GpuNest &nest) {
-  NestSchedule schedule = outerFactors(nest);
-  const LaneShape &shape = *nest.lanes;
-  auto add = [](AxisSchedule &axis, onf::Resource resource, int64_t size) {
-    if (size != 1)
-      axis.factors.emplace_back(resource, size);
-  };
-  AxisSchedule &rows = schedule.axes[schedule.axes.size() - (shape.runsPerLane ? 2 : 1)];
-  add(rows, onf::Resource::sequential, shape.rowsPerLane);
-  rows.factors.emplace_back(onf::Resource::warp, 4);
-  add(rows, onf::Resource::lane, 32 / shape.lanes);
-  auto share = [&](AxisSchedule &columns) {
-    add(columns, onf::Resource::lane, shape.lanes);
-    add(columns, onf::Resource::register_, shape.width);
-  };
-  for (AxisSchedule &fold : schedule.folds)
-    if (!llvm::is_contained(shape.serial, fold.name))
-      share(fold);
-  if (shape.runsPerLane) {
-    add(schedule.axes.back(), onf::Resource::sequential, shape.runsPerLane);
-    share(schedule.axes.back());
-  }
-  return schedule;
-}
-
-NestSchedule moa::makeColumnSchedule(const GpuNest &nest) {
-  NestSchedule schedule = outerFactors(nest);
-  auto &rows = schedule.axes[nest.columns->rowAxis].factors;
-  if (nest.columns->rows > 1)
-    rows.emplace_back(onf::Resource::sequential, nest.columns->rows);
-  rows.emplace_back(onf::Resource::lane, 32);
-  schedule.axes.back().factors.emplace_back(onf::Resource::warp, 4);
-  schedule.axes.back().factors.emplace_back(onf::Resource::register_, nest.columns->width);
-  return schedule;
-}
-
-bool moa::runsWithColumns(const NestSchedule &nest) {
-  return !nest.axes.empty() && hasFactor(nest.axes.back(), onf::Resource::warp) &&
-         hasFactor(nest.axes.back(), onf::Resource::register_) && !hasFactor(nest.axes.back(), onf::Resource::lane);
-}
-
-bool moa::runsWithLanes(const NestSchedule &nest) {
-  return llvm::any_of(nest.axes, [](const AxisSchedule &axis) {
-    return hasFactor(axis, onf::Resource::warp) && !hasFactor(axis, onf::Resource::register_) &&
-           !hasFactor(axis, onf::Resource::warpgroup);
+const FixedForm *moa::findFixed(const GpuNest &nest, const NestSchedule &schedule) {
+  auto found = llvm::find_if(nest.others, [&](const FixedForm &form) {
+    return form.schedule && form.schedule->axes == schedule.axes && form.schedule->folds == schedule.folds &&
+           !schedule.pipeline;
   });
-}
-
-bool moa::runsWithWarps(const NestSchedule &nest) {
-  return !nest.axes.empty() && hasFactor(nest.axes.back(), onf::Resource::warp) &&
-         !hasFactor(nest.axes.back(), onf::Resource::warpgroup);
+  return found != nest.others.end() ? &*found : nullptr;
 }
 
 Schedule moa::chooseGpuSchedule(StringRef kernel, ArrayRef<GpuNest> nests, const GpuMachine &machine) {
@@ -503,11 +441,10 @@ Schedule moa::chooseGpuSchedule(StringRef kernel, ArrayRef<GpuNest> nests, const
   schedule.machine = machine.name;
   for (const GpuNest &nest : nests) {
     auto shapes = rankTileShapes(nest, machine);
-    schedule.nests.push_back(!shapes.empty()  ? makeTileSchedule(nest, shapes.front().first)
-                             : nest.isProduct ? makeWarpSchedule(nest)
-                             : nest.lanes     ? makeLaneSchedule(nest)
-                             : nest.columns   ? makeColumnSchedule(nest)
-                                              : makeRowSchedule(nest, chooseThreads(nest, machine)));
+    const FixedForm *fixed = nest.getFixed();
+    schedule.nests.push_back(!shapes.empty() ? makeTileSchedule(nest, shapes.front().first)
+                             : fixed         ? *fixed->schedule
+                                             : makeRowSchedule(nest, chooseThreads(nest, machine)));
   }
   return schedule;
 }

@@ -1,6 +1,6 @@
 //===- GpuSchedule.h - schedules of a GPU's kernels -------------*- C++ -*-===//
 //
-// A nest runs on a GPU in one of five ways.
+// A nest runs on a GPU in one of several forms. These are:
 //
 // - **One thread per row:** the last axis is cut into blocks of threads.
 // - **Warps:** a block has four warps with 16 rows each, which load operands directly into
@@ -15,8 +15,10 @@
 //   register: 2, lane: 8>, the rows of an accumulator. The fold is <sequential, stage, shared>: its
 //   tiles in the order of visits, the stage of each, and its keys.
 //
-// This file is plain data. The needs of a nest come from the conversion to the device level
-// (lib/Conversion/ONFToDevice/GpuNests.cpp), the resources from the machine description.
+// This file is plain data. The forms of a nest come from the conversion to the device level
+// (lib/Conversion/ONFToDevice/Forms.h), the resources from the machine description. The cost model
+// chooses the shape of tiles and the threads of rows. The factors of other forms are those of the
+// nest.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_SCHEDULE_GPUSCHEDULE_H
@@ -67,8 +69,16 @@ struct TileColumns {
   bool isSummedPerTile() const { return products > 1 || bytes == 1; }
 };
 
+/// The names of the forms whose schedules depend on the machine.
+inline constexpr llvm::StringLiteral kTilesForm = "tiles", kRowsForm = "rows";
+
 struct TileFold {
+  std::string name;
   std::optional<int64_t> extent;
+  /// True if a fold of the nest has index intervals.
+  bool hasPieces = false;
+  /// True if later rows visit fewer indices of a fold.
+  bool visitsFewerLater = false;
   /// Lengths of the contractions that compute scores, and of the axes of the states. Rings store
   /// them padded; accumulators have the padding of 16-bit elements.
   llvm::SmallVector<TileColumns, 2> depths, widths;
@@ -105,39 +115,27 @@ struct TileFold {
   OperationCounts counts, guardCounts;
 };
 
-/// The distribution of the columns of a row over lanes.
-struct LaneShape {
-  int64_t lanes = 32; ///< per row
-  int64_t width = 8;  ///< elements of a run
-  /// Runs that a lane has of each row in a block, if the columns are the nest's last axis; else 0.
-  int64_t runsPerLane = 0;
-  int64_t rowsPerLane = 1; ///< rows that a lane processes in sequence
-  /// Folds that all lanes of a row execute in order.
-  std::vector<std::string> serial;
-};
-
-/// The distribution of runs of columns, along the nest's last axis, over lanes.
-struct ColumnShape {
-  size_t rowAxis = 0; ///< the axis along which each lane of a warp has `rows` rows
-  int64_t width = 8;  ///< columns of a run
-  int64_t rows = 1;
+/// A form of a nest whose schedule the nest alone determines.
+struct FixedForm {
+  std::string name;
+  std::optional<NestSchedule> schedule; ///< if the form applies
+  std::string why;                      ///< if it does not
+  std::string text;                     ///< the schedule in words
+  /// The distribution of a row in words, if tensor cores would be faster.
+  std::string slow;
 };
 
 struct GpuNest {
   std::vector<std::string> axes, folds;
   std::vector<std::optional<int64_t>> extents;
-  /// True if a fold has index intervals.
-  bool hasPieces = false;
-  /// True if later rows visit fewer indices of a fold.
-  bool visitsFewerLater = false;
   /// The fold, if the nest can run with tiles; otherwise `why` gives the reason.
   std::optional<TileFold> fold;
   std::string why;
-  bool isProduct = false;
-  /// The distribution, if the nest can run with lanes along its rows.
-  std::optional<LaneShape> lanes;
-  /// The distribution, if the nest can run with runs of columns.
-  std::optional<ColumnShape> columns;
+  /// The other forms in order of preference. One thread per row, which is always possible, is not
+  /// among them.
+  std::vector<FixedForm> others;
+  /// Returns the first of the other forms that applies, or null.
+  const FixedForm *getFixed() const;
 };
 
 struct TileNeeds {
@@ -198,17 +196,13 @@ std::optional<TileShape> tileShapeOf(const NestSchedule &nest);
 int64_t threadsOf(const NestSchedule &nest);
 NestSchedule makeTileSchedule(const GpuNest &nest, const TileShape &shape);
 NestSchedule makeRowSchedule(const GpuNest &nest, int64_t threads);
-/// Make or recognise the schedule of a nest that runs with warps.
-NestSchedule makeWarpSchedule(const GpuNest &nest);
-bool runsWithWarps(const NestSchedule &nest);
-/// Make or recognise the schedule of a nest that runs with lanes along its rows.
-NestSchedule makeLaneSchedule(const GpuNest &nest);
-bool runsWithLanes(const NestSchedule &nest);
-NestSchedule makeColumnSchedule(const GpuNest &nest);
-bool runsWithColumns(const NestSchedule &nest);
+/// Returns a schedule that binds every axis to blocks and leaves every fold sequential.
+NestSchedule outerFactors(llvm::ArrayRef<std::string> axes, llvm::ArrayRef<std::string> folds);
+/// Returns the form of a nest that has this schedule, or null for tiles and for one thread per row.
+const FixedForm *findFixed(const GpuNest &nest, const NestSchedule &schedule);
 
-/// Returns the default schedule: the cheapest shape of every nest, or one thread per row without
-/// tiles. The result depends only on the nests and the description.
+/// Returns the default schedule: the cheapest shape of every nest, or its first other form. The
+/// result depends only on the nests and the description.
 Schedule chooseGpuSchedule(llvm::StringRef kernel, llvm::ArrayRef<GpuNest> nests, const GpuMachine &machine);
 /// Checks that the schedule names the kernel's indices, and that the nests and the machine can run
 /// it. The error states the numbers.

@@ -205,7 +205,7 @@ llvm::Error moa::verifyBijection(onf::AxisAttr axis) {
 // Writing the attributes
 //===----------------------------------------------------------------------===//
 
-static onf::AxisAttr axisAttr(MLIRContext *context, const AxisSchedule &axis) {
+onf::AxisAttr moa::axisAttr(MLIRContext *context, const AxisSchedule &axis) {
   SmallVector<int64_t> resources, sizes;
   for (auto [resource, size] : axis.factors) {
     resources.push_back(static_cast<int64_t>(resource));

@@ -102,6 +102,9 @@ Schedule chooseSchedule(onf::KernelOp kernel, const Machine &machine);
 /// Removes the splits of ranges over cores; only rows are distributed then.
 void joinRanges(Schedule &schedule);
 
+/// Returns the factors as an attribute.
+onf::AxisAttr axisAttr(mlir::MLIRContext *context, const AxisSchedule &axis);
+
 /// Sets `lift` and `pipeline` on the kernel's top-level nests and their folds.
 mlir::LogicalResult lift(onf::KernelOp kernel, const Schedule &schedule);
 

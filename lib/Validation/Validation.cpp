@@ -1,5 +1,6 @@
 //===- Validation.cpp - facts, and lifting --------------------------------===//
 #include "lib/Validation/Validation.h"
+#include "dialects/ONF/IR/ONFForms.h"
 #include "lib/Interpreter/Kernel.h"
 #include "lib/Schedule/Lifting.h"
 #include "lib/Validation/State.h"
@@ -73,7 +74,7 @@ static bool isSameStep(Operation *a, Operation *b) {
     if (auto properties = op->getPropertiesAsAttribute())
       for (NamedAttribute entry : cast<DictionaryAttr>(properties))
         attributes.set(entry.getName(), entry.getValue());
-    for (StringRef name : {"lift", "pieces", "pipeline", "operandSegmentSizes"})
+    for (StringRef name : {"lift", "pieces", "pipeline", "operandSegmentSizes", onf::kFormAttr.data()})
       attributes.erase(name);
     return attributes.getDictionary(op->getContext());
   };

@@ -7,29 +7,7 @@
 #ifndef MOA_DIALECTS_ONF_IR_ONF_TD
 #define MOA_DIALECTS_ONF_IR_ONF_TD
 
-include "dialects/MoA/IR/MoABase.td"
-include "dialects/ONF/IR/ONFEnums.td"
-
-def ONF_Dialect : Dialect {
-  let name = "onf";
-  let summary = "Operational normal form: loops, folds and flat addresses";
-  let description = [{
-    The loops that compute the definitions.
-
-    - Nests of independent rows (`onf.for`).
-    - Folds that run over a range once and carry a tuple of monoid states (`onf.fold`, `onf.acc`). A
-      state may be rescaled when another one changes (rule R3). This gives the online softmax, for
-      example.
-    - Loads and stores at linear forms in the loop indices, with the caller's strides as opaque
-      symbols.
-
-    In lifted form the same operations have their axes factored (tiled), and the factors bound to
-    resources of a machine [Def 15].
-  }];
-  let cppNamespace = "::moa::onf";
-  let dependentDialects = ["::moa::MoADialect"];
-  let useDefaultAttributePrinterParser = 1;
-}
+include "dialects/ONF/IR/ONFBase.td"
 
 class ONF_Op<string mnemonic, list<Trait> traits = []>
     : Op<ONF_Dialect, mnemonic, traits>;

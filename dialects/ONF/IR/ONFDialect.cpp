@@ -1,5 +1,5 @@
 //===- ONFDialect.cpp - the onf dialect and its attributes ----------------===//
-#include "dialects/ONF/IR/ONF.h"
+#include "dialects/ONF/IR/ONFForms.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/Interfaces/FoldInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -108,4 +108,47 @@ int64_t AxisAttr::getSize(Resource resource) const {
     if (static_cast<Resource>(r) == resource)
       size *= s;
   return size;
+}
+
+//===----------------------------------------------------------------------===//
+// #onf.form
+//===----------------------------------------------------------------------===//
+
+Attribute FormAttr::parse(AsmParser &parser, Type) {
+  std::string form;
+  Attribute content;
+  if (parser.parseLess() || parser.parseKeywordOrString(&form) || parser.parseComma() ||
+      parser.parseAttribute(content) || parser.parseGreater())
+    return Attribute();
+  return parser.getChecked<FormAttr>(parser.getContext(), form, content);
+}
+
+void FormAttr::print(AsmPrinter &printer) const {
+  printer << '<';
+  printer.printKeywordOrString(getName());
+  printer << ", " << getContent() << '>';
+}
+
+LogicalResult FormAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef form, Attribute content) {
+  if (form.empty())
+    return emitError() << "expects the name of a form (C1)";
+  auto reason = dyn_cast<StringAttr>(content);
+  auto data = dyn_cast<DictionaryAttr>(content);
+  if (!data && !(reason && !reason.empty()))
+    return emitError() << "expects data or a reason for form '" << form << "' (C2), but got " << content;
+  Attribute axes = data ? data.get("axes") : Attribute(), folds = data ? data.get("folds") : Attribute();
+  auto areAxes = [](Attribute list) {
+    auto array = dyn_cast<ArrayAttr>(list);
+    return array && llvm::all_of(array, llvm::IsaPred<AxisAttr>);
+  };
+  if ((axes || folds) && !(axes && folds && areAxes(axes) && areAxes(folds)))
+    return emitError() << "expects 'axes' and 'folds' of #onf.axis in form '" << form << "' (C3)";
+  return success();
+}
+
+DictionaryAttr FormAttr::getData() const { return dyn_cast<DictionaryAttr>(getContent()); }
+
+StringRef FormAttr::getReason() const {
+  auto reason = dyn_cast<StringAttr>(getContent());
+  return reason ? reason.getValue() : StringRef();
 }

@@ -1,6 +1,13 @@
 //===- ColumnRuns.cpp - kernels that transpose their input ----------------===//
-#include "lib/Conversion/ONFToDevice/ColumnRuns.h"
-#include "lib/Conversion/ONFToDevice/ONFToDevice.h"
+//
+// A nest without folds is a transposition if it stores along its last axis, the columns, elements
+// that it loads along another axis, the rows. The lanes of a warp are neighbouring rows, so that
+// loads coalesce. Each lane has a run of columns, which it writes by accesses of 16 bytes. Two
+// lanes have the two runs of a row that fill a sector, if half as many rows still fill a sector of
+// the loads. Conditions of selections on the column alone are evaluated once per run.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Conversion/ONFToDevice/GpuNests.h"
 #include "lib/Conversion/ONFToDevice/RowLanes.h"
 #include "lib/Conversion/ONFToDevice/Tiles.h"
 #include "lib/Conversion/ONFToVector/Dependence.h"
@@ -21,6 +28,21 @@ static constexpr int64_t kSectorBits = 256;
 //===----------------------------------------------------------------------===//
 // The form
 //===----------------------------------------------------------------------===//
+
+namespace {
+/// The shape of such a kernel: a block has 32 or 64 rows and four runs of `width` columns.
+struct ColumnRuns {
+  mutable ForOp nest;
+  unsigned rowAxis = 0;
+  int64_t width = 8; ///< columns of a lane
+  /// Rows of a lane: 32 apart, or adjacent if one access loads both. With two, fewer blocks start
+  /// in vain.
+  int64_t rowsPerLane = 1;
+  /// Conditions of selections that depend on the column, not on the row, and read no memory.
+  SmallVector<Value> conditions = {};
+  unsigned columnAxis() const { return nest.getExtents().size() - 1; }
+};
+} // namespace
 
 /// Returns whether some load is adjacent along the row's index and depends on the column.
 static bool isTurnedAlong(Block &body, Value row, Value column) {
@@ -56,7 +78,7 @@ static bool isReadWhere(ArrayRef<Value> conditions, LoadOp load, Block &body) {
   });
 }
 
-std::optional<ColumnRuns> moa::findColumnRuns(ForOp nest) {
+static std::optional<ColumnRuns> findColumnRuns(ForOp nest) {
   Block &body = nest.getBody().front();
   unsigned rank = body.getNumArguments();
   bool isFlat = llvm::none_of(body, [](Operation &op) { return isa<FoldOp, ForOp, GuardOp>(op); });
@@ -97,15 +119,6 @@ std::optional<ColumnRuns> moa::findColumnRuns(ForOp nest) {
       form.conditions.push_back(condition);
   }
   return form;
-}
-
-bool moa::isLiftedToColumnRuns(ForOp nest) {
-  auto lift = nest.getLift();
-  if (!lift || lift->empty())
-    return false;
-  auto resources = cast<AxisAttr>(lift->getValue().back()).getResources();
-  auto has = [&](Resource r) { return llvm::is_contained(resources, static_cast<int64_t>(r)); };
-  return has(Resource::warp) && has(Resource::register_) && !has(Resource::lane);
 }
 
 //===----------------------------------------------------------------------===//
@@ -451,6 +464,40 @@ LogicalResult ColumnKernel::run() {
   return failure(code.failed);
 }
 
-LogicalResult moa::lowerColumnRuns(const ColumnRuns &form, device::ProgramOp program, unsigned number) {
-  return ColumnKernel(form, program, number).run();
+//===----------------------------------------------------------------------===//
+// The interface
+//===----------------------------------------------------------------------===//
+
+namespace {
+class ColumnMatch final : public FormMatch {
+public:
+  explicit ColumnMatch(ColumnRuns form) : form(std::move(form)) {}
+  DictionaryAttr describe() final {
+    NestSchedule schedule = outerFactors(form.nest);
+    AxisSchedule &rows = schedule.axes[form.rowAxis], &columns = schedule.axes.back();
+    if (form.rowsPerLane > 1)
+      rows.factors.emplace_back(Resource::sequential, form.rowsPerLane);
+    rows.factors.emplace_back(Resource::lane, kLanes);
+    columns.factors.emplace_back(Resource::warp, kWarps);
+    columns.factors.emplace_back(Resource::register_, form.width);
+    return writeSchedule(form.nest.getContext(), schedule,
+                         "runs of " + Twine(form.width) + " columns, a lane per " +
+                             (form.rowsPerLane > 1 ? "two " : "") + rows.name);
+  }
+  LogicalResult lower(device::ProgramOp program, unsigned number) final {
+    return ColumnKernel(form, program, number).run();
+  }
+
+private:
+  ColumnRuns form;
+};
+} // namespace
+
+static Match<std::unique_ptr<FormMatch>> matchColumns(ForOp nest) {
+  auto form = findColumnRuns(nest);
+  if (!form)
+    return Reason("it does not store along its last axis elements that it reads along another axis");
+  return std::make_unique<ColumnMatch>(std::move(*form));
 }
+
+const KernelForm moa::forms::columns = {"columns", "runs of columns", matchColumns};

@@ -188,9 +188,9 @@ struct FuseNests final : moa::impl::FuseNestsBase<FuseNests> {
     OpBuilder b(kernel);
     auto copy = cast<onf::KernelOp>(b.clone(*kernel));
     ForOp nest = Fusion(copy, array).run();
-    std::string why;
-    auto plan = nest ? findTiles(nest, why) : std::nullopt;
-    if (!plan || plan->prologue.empty()) {
+    // Of several folds, the tiles are those of the last one.
+    bool hasPrologue = nest && llvm::range_size(nest.getBody().getOps<FoldOp>()) > 1;
+    if (!hasPrologue || !applies(forms::tiles, nest)) {
       copy.erase();
       return kernel;
     }

@@ -1,408 +1,251 @@
-//===- GpuNests.cpp - nests of a kernel, for the cost model ---------------===//
+//===- GpuNests.cpp - forms of nests as data of the cost model ------------===//
 #include "lib/Conversion/ONFToDevice/GpuNests.h"
-#include "lib/Conversion/ONFToDevice/ColumnRuns.h"
-#include "lib/Conversion/ONFToDevice/RowLanes.h"
-#include "lib/Conversion/ONFToDevice/Tiles.h"
-#include "lib/Conversion/ONFToDevice/WarpProducts.h"
-#include "lib/Conversion/ONFToVector/Running.h"
 #include "lib/Support/Constant.h"
-#include "mlir/Analysis/SliceAnalysis.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "llvm/ADT/SetVector.h"
-#include <map>
 
 using namespace mlir;
 using namespace moa;
-using namespace moa::onf;
+
+static llvm::Error refuse(const Twine &why) {
+  return llvm::createStringError(llvm::inconvertibleErrorCode(), "forms: " + why);
+}
+
+//===----------------------------------------------------------------------===//
+// The data of tiles
+//===----------------------------------------------------------------------===//
 
 namespace {
+/// Calls `visit` with the name and the place of every number.
+template <typename Visit> void forNumbers(OperationCounts &counts, Visit visit) {
+  visit("f32", counts.f32);
+  visit("special", counts.special);
+  visit("integer", counts.integer);
+  visit("loads", counts.loads);
+}
 
-/// Counts the distinct operations per pair (row, key). Equal operations on equal operands count
-/// once, those of the row alone not at all.
-class PairCounter {
+template <typename Visit> void forNumbers(TileColumns &columns, Visit visit) {
+  visit("columns", columns.columns);
+  visit("bytes", columns.bytes);
+  visit("transposed", columns.isTransposed);
+  visit("products", columns.products);
+  visit("rows", columns.rowOperands);
+  visit("keys", columns.keyOperands);
+}
+
+template <typename Visit> void forNumbers(TileFold &fold, Visit visit) {
+  visit("fold", fold.name);
+  visit("extent", fold.extent);
+  visit("pieces", fold.hasPieces);
+  visit("fewer_later", fold.visitsFewerLater);
+  visit("depths", fold.depths);
+  visit("widths", fold.widths);
+  visit("rescaled", fold.rescaledColumns);
+  visit("weights", fold.weights);
+  visit("states", fold.states);
+  visit("terms", fold.terms);
+  visit("result_bytes", fold.resultBytes);
+  visit("guarded", fold.guarded);
+  visit("product", fold.isProduct);
+  visit("prologue_bytes", fold.prologueBytes);
+  visit("prologue_sums", fold.prologueSums);
+  visit("visited", fold.visited);
+  visit("list_bytes", fold.listBytes);
+  visit("groups", fold.canGroup);
+  visit("shares", fold.canShare);
+  visit("workspace", fold.hasWorkspace);
+  visit("most_lazy", fold.mostRescaleBound);
+  visit("lazy", fold.rescaleBound);
+  visit("counts", fold.counts);
+  visit("guard_counts", fold.guardCounts);
+}
+
+class NumberWriter {
 public:
-  explicit PairCounter(const TilePlan &plan) : key(plan.keyIndex()) {
-    for (const rows::Score &score : plan.folded.scores)
-      values[score.value] = {next++, true};
+  explicit NumberWriter(MLIRContext *context) : b(context) {}
+  template <typename T> DictionaryAttr write(T &numbers) {
+    NamedAttrList list;
+    forNumbers(numbers, [&](StringRef name, auto &number) {
+      if (Attribute attribute = write(number))
+        list.set(name, attribute);
+    });
+    return list.getDictionary(b.getContext());
   }
-
-  /// Adds the operations of a value that have not been counted.
-  void add(Value value) { visit(value); }
-  OperationCounts take() { return std::exchange(counts, OperationCounts()); }
 
 private:
-  struct ValueNumber {
-    unsigned id;
-    bool varies; // between the pairs of a row
-  };
-  ValueNumber visit(Value value);
-  ValueNumber visitOp(Operation *op);
-  void count(Operation *op);
+  Attribute write(int64_t &number) { return b.getI64IntegerAttr(number); }
+  Attribute write(bool &flag) { return b.getBoolAttr(flag); }
+  Attribute write(std::string &text) { return b.getStringAttr(text); }
+  Attribute write(std::optional<int64_t> &number) { return number ? write(*number) : Attribute(); }
+  Attribute write(SmallVector<TileColumns, 2> &list) {
+    SmallVector<Attribute> attributes;
+    for (TileColumns &columns : list)
+      attributes.push_back(write<TileColumns>(columns));
+    return b.getArrayAttr(attributes);
+  }
 
-  Value key;
-  llvm::DenseMap<Value, ValueNumber> values;
-  std::map<std::string, ValueNumber> known;
-  unsigned next = 0;
-  OperationCounts counts;
+  Builder b;
 };
 
-PairCounter::ValueNumber PairCounter::visit(Value value) {
-  auto found = values.find(value);
-  if (found != values.end())
-    return found->second;
-  Operation *op = value.getDefiningOp();
-  ValueNumber number;
-  if (value == key) {
-    counts.integer += 2; // first key of the tile + column, in 64 bits
-    number = {next++, true};
-  } else if (!op || op->getNumRegions() != 0) {
-    number = {next++, false}; // another index, a state, a fold of the row
-  } else {
-    number = visitOp(op);
-  }
-  values[value] = number;
-  return number;
-}
-
-PairCounter::ValueNumber PairCounter::visitOp(Operation *op) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  os << op->getName() << op->getAttrDictionary() << op->getResultTypes();
-  bool varies = false;
-  for (Value operand : op->getOperands()) {
-    ValueNumber number = visit(operand);
-    os << " " << number.id;
-    varies |= number.varies;
-  }
-  auto [entry, isNew] = known.try_emplace(text, ValueNumber{next, varies});
-  if (isNew) {
-    ++next;
-    if (varies)
-      count(op);
-  }
-  return entry->second;
-}
-
-static bool isLong(Type type) { return type.isIndex() || type.isInteger(64); }
-
-void PairCounter::count(Operation *op) {
-  Type from = op->getOperand(0).getType(), to = op->getResult(0).getType();
-  if (isa<LoadOp>(op)) {
-    ++counts.loads;
-  } else if (isa<arith::DivFOp>(op)) {
-    ++counts.special; // a reciprocal and its correction
-    counts.f32 += 8;
-  } else if (isa<math::ExpOp, math::Exp2Op>(op)) {
-    ++counts.special; // its factor is part of an earlier product
-  } else if (isa<PiecewiseExp2Op>(op)) {
-    ++counts.f32; // two at once: rounding and shift
-  } else if (isa<math::AbsFOp, math::FloorOp, math::CeilOp, math::FmaOp>(op)) {
-    ++counts.f32;
-  } else if (isa<math::LogOp, math::Log2Op, math::SqrtOp, math::RsqrtOp>(op)) {
-    ++counts.special;
-    counts.f32 += 4;
-  } else if (isa<math::TanhOp>(op)) {
-    counts.special += 2;
-    counts.f32 += 16;
-  } else if (isa<math::MathDialect>(op->getDialect())) {
-    counts.special += 2; // a library function, with branches
-    counts.f32 += 40;
-  } else if (isa<FloatType>(from) != isa<FloatType>(to) && (isLong(from) || isLong(to))) {
-    ++counts.special; // 64-bit conversions have the same throughput
-  } else if (isa<FloatType>(from) || isa<FloatType>(to)) {
-    ++counts.f32;
-  } else {
-    counts.integer += isLong(from) || isLong(to) ? 2 : 1;
-  }
-}
-
-/// Returns whether a value is at most 0 for all operands. Such values are x − m, if m is a maximum
-/// that includes x, and m − x, if m is such a minimum.
-bool isAtMostZero(Value value) {
-  auto difference = value.getDefiningOp<arith::SubFOp>();
-  if (!difference)
-    return false;
-  auto isExtremeOf = [](Value state, Value x, Monoid monoid) {
-    auto acc = state.getDefiningOp<AccOp>();
-    if (!acc || acc.getMonoid() != monoid || !acc.getRefs().empty())
+class NumberReader {
+public:
+  /// Returns false if a number is missing or has another type; `wrong` is its name then.
+  template <typename T> bool read(Attribute data, T &numbers) {
+    auto list = dyn_cast_or_null<DictionaryAttr>(data);
+    if (!list)
       return false;
-    Value term = rows::getYielded(acc.getValue());
-    Operation *op = term.getDefiningOp();
-    bool isOfSeveral =
-        monoid == Monoid::max ? isa_and_nonnull<arith::MaximumFOp>(op) : isa_and_nonnull<arith::MinimumFOp>(op);
-    return term == x || (isOfSeveral && llvm::is_contained(op->getOperands(), x));
-  };
-  return isExtremeOf(difference.getRhs(), difference.getLhs(), Monoid::max) ||
-         isExtremeOf(difference.getLhs(), difference.getRhs(), Monoid::min);
-}
-
-/// Returns whether a value is at most 1: an exponential of a value that is at most 0.
-bool isAtMostOne(Value value) {
-  Operation *exp = value.getDefiningOp();
-  return isa_and_nonnull<math::ExpOp, math::Exp2Op>(exp) && isAtMostZero(exp->getOperand(0));
-}
-
-/// Returns the number of fragments other than scores and weights. These are terms of states that no
-/// accumulator has as weights, and operands of an extreme if the score is needed after it. Extremes
-/// of scores and terms of the mask alone take no fragment.
-int64_t countTerms(const TilePlan &plan) {
-  int64_t count = 0;
-  for (const rows::Scalar &scalar : plan.folded.scalars) {
-    AccOp acc = scalar.acc;
-    Value term = rows::splitTerm(acc, plan.keyIndex()).value;
-    SetVector<Operation *> slice;
-    BackwardSliceOptions options;
-    options.inclusive = true;
-    options.omitBlockArguments = true;
-    (void)getBackwardSlice(term, &slice, options);
-    bool isExtreme = (acc.getMonoid() == Monoid::max || acc.getMonoid() == Monoid::min) && acc.getRefs().empty();
-    bool ofScores = false, keepsScore = false;
-    for (const rows::Score &score : plan.folded.scores) {
-      Value value = score.value;
-      if (!slice.contains(value.getDefiningOp()))
-        continue;
-      ofScores = true;
-      // A product with a uniform number is the score itself.
-      if (value.hasOneUse() && isa<arith::MulFOp>(*value.getUsers().begin()))
-        value = value.getUsers().begin()->getResult(0);
-      keepsScore |= value != term && !value.hasOneUse();
-    }
-    bool isWeight = llvm::any_of(plan.weights, [&](ArrayRef<rows::Factors> weights) {
-      return llvm::any_of(weights, [&](const rows::Factors &factors) {
-        return factors.values.size() == 1 && factors.divisors.empty() && factors.values[0] == term;
-      });
+    bool isRead = true;
+    forNumbers(numbers, [&](StringRef name, auto &number) {
+      if (!isRead || read(list.get(name), number))
+        return;
+      isRead = false;
+      wrong = wrong.empty() ? name : wrong;
     });
-    count += ofScores && !isWeight && (!isExtreme || keepsScore);
+    return isRead;
   }
-  return count;
-}
+  StringRef wrong;
 
-/// Returns an e ≥ 0 such that a weight is at most 2^e; 64 if none is known.
-double getExponent(Value weight) {
-  if (auto product = weight.getDefiningOp<arith::MulFOp>())
-    return std::min(getExponent(product.getLhs()) + getExponent(product.getRhs()), 64.0);
-  if (auto piecewise = weight.getDefiningOp<PiecewiseExp2Op>()) {
-    // It must not grow faster than the correction factors, e^x.
-    double times = piecewise.getTimes().convertToDouble(), plus = piecewise.getPlus().convertToDouble();
-    bool isShare = times >= 0 && times < 1.4427 && plus < 15 && isAtMostZero(piecewise.getOperand());
-    return isShare ? std::max(std::log2(PiecewiseExp2Op::evaluate(plus)), 0.0) : 64;
+private:
+  bool read(Attribute data, int64_t &number) {
+    auto attribute = dyn_cast_or_null<IntegerAttr>(data);
+    bool isRight = attribute && attribute.getType().isInteger(64);
+    number = isRight ? attribute.getInt() : 0;
+    return isRight;
   }
-  auto constant = weight.getDefiningOp<arith::ConstantOp>();
-  auto number = constant ? dyn_cast<FloatAttr>(constant.getValue()) : FloatAttr();
-  if (number && number.getValue().isFiniteNonZero())
-    return std::log2(std::max(1.0, std::fabs(number.getValueAsDouble())));
-  // The remainder of rounding to f16 is at most 2^-11 of the value.
-  if (auto rest = weight.getDefiningOp<arith::SubFOp>()) {
-    auto widened = rest.getRhs().getDefiningOp<arith::ExtFOp>();
-    auto rounded = widened ? widened.getIn().getDefiningOp<arith::TruncFOp>() : arith::TruncFOp();
-    if (rounded && rounded.getType().isF16() && rounded.getIn() == rest.getLhs())
-      return std::max(getExponent(rest.getLhs()) - 11, 0.0);
+  bool read(Attribute data, bool &flag) {
+    auto attribute = dyn_cast_or_null<BoolAttr>(data);
+    flag = attribute && attribute.getValue();
+    return bool(attribute);
   }
-  return isAtMostOne(weight) ? 0 : 64;
-}
-
-double getExponent(const rows::Factors &weights) {
-  double exponent = weights.divisors.empty() ? 0 : 64;
-  for (Value factor : weights.values)
-    exponent += getExponent(factor);
-  return exponent;
-}
-
-constexpr int64_t kLargeExtent = int64_t(1) << 20, kSampledRows = 64;
-
-/// Values of the symbols of an interval: all are equal, except for one with an offset.
-struct Sample {
-  int64_t symbol, off = 0;
-  unsigned which = 0;
+  bool read(Attribute data, std::string &text) {
+    auto attribute = dyn_cast_or_null<StringAttr>(data);
+    text = attribute ? attribute.getValue().str() : "";
+    return bool(attribute);
+  }
+  bool read(Attribute data, std::optional<int64_t> &number) { return !data || read(data, number.emplace()); }
+  bool read(Attribute data, SmallVector<TileColumns, 2> &list) {
+    auto attributes = dyn_cast_or_null<ArrayAttr>(data);
+    return attributes && llvm::all_of(attributes, [&](Attribute columns) {
+             return read<TileColumns>(columns, list.emplace_back(/*columns=*/0));
+           });
+  }
 };
+} // namespace
 
-/// Returns the largest lower or the smallest upper bound of the 64 rows from `row` on. Nullopt: there
-/// is none, or it is not known.
-std::optional<int64_t> boundAt(AffineMap map, int64_t row, const Sample &at, bool isLower) {
-  MLIRContext *context = map.getContext();
-  SmallVector<Attribute> operands, values;
-  for (unsigned k = 0; k < map.getNumInputs(); ++k) {
-    bool isSymbol = k >= map.getNumDims();
-    int64_t symbol = at.symbol + (isSymbol && k - map.getNumDims() == at.which ? at.off : 0);
-    operands.push_back(IntegerAttr::get(IndexType::get(context), isSymbol ? symbol : row + k * (kSampledRows - 1)));
-  }
-  if (failed(map.constantFold(operands, values)) || values.empty())
-    return std::nullopt;
-  std::optional<int64_t> result;
-  for (Attribute value : values) {
-    int64_t number = cast<IntegerAttr>(value).getInt();
-    result = !result ? number : isLower ? std::max(*result, number) : std::min(*result, number);
-  }
-  return result;
-}
+DictionaryAttr moa::writeFold(MLIRContext *context, TileFold fold) { return NumberWriter(context).write(fold); }
 
-/// Returns whether later rows visit fewer indices than the first ones if all extents are equal. For
-/// example, the keys of causal attention are visited by fewer and fewer queries.
-bool visitsFewerLater(FoldOp fold) {
-  if (!fold.getPieces() || fold.getPieces()->size() != 1)
-    return false;
-  auto piece = cast<PieceAttr>((*fold.getPieces())[0]);
-  auto countAt = [&](int64_t row) {
-    Sample sample{kLargeExtent};
-    int64_t low = boundAt(piece.getVisitLower(), row, sample, true).value_or(0);
-    int64_t high = boundAt(piece.getVisitUpper(), row, sample, false).value_or(kLargeExtent);
-    return std::min(high, kLargeExtent) - std::max<int64_t>(low, 0);
-  };
-  return countAt(kLargeExtent / 2) < countAt(0);
-}
-
-/// Returns the most indices that an aligned group of 64 rows visits, from samples of rows and
-/// symbols; nullopt if they may be many. It affects shapes, not results.
-std::optional<int64_t> countVisited(const TilePlan &plan) {
-  auto pieces = onf::FoldOp(plan.fold).getPieces();
-  bool isPlain = llvm::all_of(rows::getAccs(plan.fold),
-                              [](AccOp acc) { return acc.getMonoid() == Monoid::add && acc.getRefs().empty(); });
-  if (!pieces || pieces->size() != 1 || !isPlain)
-    return std::nullopt;
-  constexpr int64_t few = 512;
-  auto piece = cast<PieceAttr>((*pieces)[0]);
-  int64_t most = 0;
-  constexpr int64_t large = kLargeExtent, apart = 16 * few;
-  SmallVector<Sample> samples{{large}, {large + 37}};
-  for (unsigned which = 0; which < piece.getVisitLower().getNumSymbols(); ++which)
-    llvm::append_range(samples, std::initializer_list<Sample>{{large, apart, which}, {large, -apart, which}});
-  for (const Sample &sample : samples)
-    for (int64_t row = 0; row < 128 * kSampledRows; row += kSampledRows) {
-      auto low = boundAt(piece.getVisitLower(), row, sample, true),
-           high = boundAt(piece.getVisitUpper(), row, sample, false);
-      if (!low || !high)
-        return std::nullopt;
-      most = std::max(most, *high - std::max<int64_t>(*low, 0));
-    }
-  return most <= few ? std::optional(most) : std::nullopt;
-}
-
-/// Returns whether a block can hand over a fold to another one (Tiles/StreamK.cpp).
-bool canShare(const TilePlan &plan) {
-  bool isAlike = !plan.product && plan.prologue.empty() && !plan.fold.getPieces() && !rows::getGuard(plan.fold);
-  return isAlike && llvm::all_of(rows::getAccs(plan.fold), [](AccOp acc) {
-           Type type = rows::getYielded(acc.getValue()).getType();
-           return type.isF32() || type.isInteger(1);
-         });
-}
-
-TileFold describe(TilePlan &plan) {
+static llvm::Expected<TileFold> readFold(onf::FoldOp op, DictionaryAttr data) {
   TileFold fold;
-  fold.extent = constantOf(plan.fold.getExtent());
-  auto countOperands = [](ArrayRef<ProductTerm> terms, unsigned ProductTerm::*operand) {
-    llvm::SmallSetVector<unsigned, 4> different;
-    for (const ProductTerm &term : terms)
-      different.insert(term.*operand);
-    return static_cast<int64_t>(different.size());
-  };
-  auto addColumns = [&](SmallVectorImpl<TileColumns> &list, ArrayRef<ProductTerm> terms, const TileOperand &operand) {
-    TileColumns &columns = list.emplace_back(operand.columns, operand.getBytes(), operand.isTransposed);
-    columns.products = terms.size();
-    columns.rowOperands = countOperands(terms, &ProductTerm::row);
-    columns.keyOperands = countOperands(terms, &ProductTerm::key);
-  };
-  for (ArrayRef<ProductTerm> terms : plan.scoreTerms)
-    addColumns(fold.depths, terms, plan.keyOperands[terms[0].key]);
-  PairCounter counter(plan);
-  for (const rows::Scalar &scalar : plan.folded.scalars)
-    counter.add(rows::splitTerm(scalar.acc, plan.keyIndex()).value);
-  for (auto [k, accumulator] : llvm::enumerate(plan.folded.accumulators)) {
-    addColumns(fold.widths, plan.accumulatorTerms[k], plan.valueOperands[plan.accumulatorTerms[k][0].key]);
-    if (!accumulator.acc.getRefs().empty())
-      fold.rescaledColumns += paddedColumns(accumulator.extents[0]);
-    for (const rows::Factors &weights : plan.weights[k])
-      for (const auto &factors : {weights.values, weights.divisors})
-        for (Value factor : factors)
-          counter.add(factor);
-  }
-  fold.isProduct = plan.product.has_value();
-  for (const TileProduct &contraction : plan.prologue) {
-    TileColumns columns(contraction.right.columns);
-    fold.prologueBytes += paddedColumns(contraction.length) * columns.paddedBytes();
-    fold.prologueSums += contraction.joined ? 0 : columns.padded() / 2;
-  }
-  fold.visited = fold.isProduct ? fold.extent : countVisited(plan);
-  fold.weights = 0;
-  for (const auto &weights : plan.weights)
-    fold.weights += weights.size();
-  fold.states = plan.folded.scalars.size();
-  fold.terms = countTerms(plan);
-  if (getResultElement(plan))
-    fold.resultBytes = 2 * getResultColumns(plan);
-  fold.canGroup = plan.nest.getExtents().size() > 1;
-  fold.canShare = canShare(plan);
-  auto kernel = plan.nest->getParentOfType<onf::KernelOp>();
-  for (unsigned array = 0; array != kernel.getBody().getNumArguments(); ++array)
-    fold.hasWorkspace |= kernel.isTemporary(array);
-  if (canRescaleLazily(plan)) {
-    // Weights are rounded while they are off by up to the bound. f16 ends at 2^16, f8E4M3FN at 448,
-    // and sums in f32 at 2^128. In the two narrow types, only bounded weights may be off.
-    fold.mostRescaleBound = 64;
-    fold.rescaleBound = 8;
-    for (const auto &weights : plan.weights)
-      for (const rows::Factors &factors : weights) {
-        bool isHalf = factors.narrow && factors.narrow.isF16();
-        bool isByte = factors.narrow && isa<Float8E4M3FNType>(factors.narrow);
-        if (!isHalf && !isByte)
-          continue;
-        // A weight may equal the largest number.
-        double most = std::log2(isHalf ? 65504.0 : 448.0) - getExponent(factors);
-        int64_t room = std::max<int64_t>(std::floor(most + 0x1p-20), 0);
-        fold.mostRescaleBound = std::min(fold.mostRescaleBound, room);
-        fold.rescaleBound = std::min<int64_t>(fold.rescaleBound, std::min<int64_t>(room, 3));
-      }
-  }
-  fold.counts = counter.take();
-  // Each state combines the tile's terms.
-  fold.counts.f32 += plan.folded.scalars.size();
-  for (const rows::Score &score : plan.folded.scores)
-    if (score.type.isIndex())
-      fold.counts.integer += 1; // conversion of a sum to float
-  if (GuardOp guard = rows::getGuard(plan.fold); guard && !fold.isProduct) {
-    fold.guarded = true;
-    fold.listBytes = tileListBytes(plan);
-    counter.add(guard.getCondition());
-    fold.guardCounts = counter.take();
-  }
+  NumberReader reader;
+  if (!reader.read(data, fold))
+    return refuse("expects the number '" + reader.wrong + "' in the form 'tiles'");
+  if (fold.name != op.getName())
+    return refuse("expects tiles of the last fold, '" + op.getName() + "', but got '" + fold.name + "'");
   return fold;
 }
 
-} // namespace
+//===----------------------------------------------------------------------===//
+// The data of other forms
+//===----------------------------------------------------------------------===//
 
-std::vector<GpuNest> moa::gpuNests(onf::KernelOp kernel) {
+static std::vector<std::string> namesOf(onf::ForOp nest) {
+  std::vector<std::string> names;
+  for (StringRef name : nest.getNames().getAsValueRange<StringAttr>())
+    names.push_back(name.str());
+  return names;
+}
+
+static std::vector<std::string> foldsOf(onf::ForOp nest) {
+  std::vector<std::string> names;
+  for (auto fold : nest.getBody().getOps<onf::FoldOp>())
+    names.push_back(fold.getName().str());
+  return names;
+}
+
+NestSchedule moa::outerFactors(onf::ForOp nest) { return outerFactors(namesOf(nest), foldsOf(nest)); }
+
+DictionaryAttr moa::writeSchedule(MLIRContext *context, const NestSchedule &schedule, const Twine &text,
+                                  StringRef slow) {
+  Builder b(context);
+  auto write = [&](ArrayRef<AxisSchedule> axes) {
+    return b.getArrayAttr(
+        llvm::map_to_vector(axes, [&](const AxisSchedule &axis) -> Attribute { return axisAttr(context, axis); }));
+  };
+  NamedAttrList data;
+  data.set("axes", write(schedule.axes));
+  data.set("folds", write(schedule.folds));
+  data.set("text", b.getStringAttr(text));
+  if (!slow.empty())
+    data.set("slow", b.getStringAttr(slow));
+  return data.getDictionary(context);
+}
+
+static llvm::Expected<std::vector<AxisSchedule>> readAxes(ArrayRef<std::string> names, Attribute axes) {
+  auto list = dyn_cast_or_null<ArrayAttr>(axes);
+  if (!list || list.size() != names.size())
+    return refuse("expects the factors of " + Twine(names.size()) + " axes or folds");
+  std::vector<AxisSchedule> schedules;
+  for (auto [name, axis] : llvm::zip_equal(names, list.getAsRange<onf::AxisAttr>())) {
+    AxisSchedule &schedule = schedules.emplace_back(AxisSchedule{name, {}});
+    for (auto [k, size] : llvm::enumerate(axis.getSizes()))
+      schedule.factors.emplace_back(axis.getResource(k), size);
+  }
+  return schedules;
+}
+
+static llvm::Expected<FixedForm> readFixed(const GpuNest &nest, onf::FormAttr form) {
+  FixedForm fixed{form.getName().str(), std::nullopt, form.getReason().str(), "", ""};
+  DictionaryAttr data = form.getData();
+  if (!data)
+    return fixed;
+  auto axes = readAxes(nest.axes, data.get("axes")), folds = readAxes(nest.folds, data.get("folds"));
+  if (!axes || !folds)
+    return llvm::joinErrors(axes.takeError(), folds.takeError());
+  fixed.schedule = NestSchedule{std::move(*axes), std::move(*folds), std::nullopt};
+  auto text = [&](StringRef key) {
+    auto attribute = data.getAs<StringAttr>(key);
+    return attribute ? attribute.getValue().str() : std::string();
+  };
+  fixed.text = text("text");
+  fixed.slow = text("slow");
+  return fixed;
+}
+
+llvm::Expected<GpuNest> moa::readNest(onf::ForOp op, ArrayAttr forms) {
+  GpuNest nest;
+  nest.axes = namesOf(op);
+  nest.folds = foldsOf(op);
+  for (StringRef extent : op.getExtents().getAsValueRange<StringAttr>())
+    nest.extents.push_back(constantOf(extent));
+  for (auto form : forms.getAsRange<onf::FormAttr>()) {
+    if (form.getName() == kTilesForm && form.getData()) {
+      auto folds = llvm::to_vector(op.getBody().getOps<onf::FoldOp>());
+      if (folds.empty())
+        return refuse("expects a fold for the form 'tiles'");
+      auto fold = readFold(folds.back(), form.getData());
+      if (!fold)
+        return fold.takeError();
+      nest.fold = std::move(*fold);
+    } else if (form.getName() == kTilesForm) {
+      nest.why = form.getReason().str();
+    } else if (form.getName() != kRowsForm) {
+      auto fixed = readFixed(nest, form);
+      if (!fixed)
+        return fixed.takeError();
+      nest.others.push_back(std::move(*fixed));
+    }
+  }
+  return nest;
+}
+
+llvm::Expected<std::vector<GpuNest>> moa::readNests(onf::KernelOp kernel) {
   std::vector<GpuNest> nests;
-  for (auto nest : kernel.getBody().getOps<ForOp>()) {
-    GpuNest result;
-    for (StringRef name : nest.getNames().getAsValueRange<StringAttr>())
-      result.axes.push_back(name.str());
-    for (StringRef extent : nest.getExtents().getAsValueRange<StringAttr>())
-      result.extents.push_back(constantOf(extent));
-    for (auto fold : nest.getBody().getOps<FoldOp>()) {
-      result.folds.push_back(fold.getName().str());
-      result.hasPieces |= bool(fold.getPieces());
-      result.visitsFewerLater |= visitsFewerLater(fold);
-    }
-    auto plan = findTiles(nest, result.why);
-    // A running fold (scan) is sequential along its axis, and the other rows have a thread each.
-    if (rows::findRunningFold(nest)) {
-      if (plan)
-        result.why = "its fold is a scan along an axis of the nest";
-      nests.push_back(std::move(result));
-      continue;
-    }
-    if (plan)
-      result.fold = describe(*plan);
-    if (!result.fold || result.fold->isProduct) // products of warps have no predicate
-      result.isProduct = !nest.getChoices() && findWarpProduct(nest).has_value();
-    if (auto turned = findColumnRuns(nest))
-      result.columns = {turned->rowAxis, turned->width, turned->rowsPerLane};
-    else if (auto form = findRowLanes(nest); form && !result.fold && !result.isProduct) {
-      result.lanes = {form->lanes, form->width, form->columnsInNest ? form->runsPerLane : 0, form->rowsPerLane, {}};
-      for (FoldOp fold : form->serial)
-        result.lanes->serial.push_back(fold.getName().str());
-    }
-    nests.push_back(std::move(result));
+  for (auto op : kernel.getBody().getOps<onf::ForOp>()) {
+    auto forms = op->getAttrOfType<ArrayAttr>(onf::kFormsAttr);
+    if (!forms || !llvm::all_of(forms, llvm::IsaPred<onf::FormAttr>))
+      return refuse("expects a list of them on each nest; run onf-find-forms first");
+    auto nest = readNest(op, forms);
+    if (!nest)
+      return nest.takeError();
+    nests.push_back(std::move(*nest));
   }
   return nests;
 }

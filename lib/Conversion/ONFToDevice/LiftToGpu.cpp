@@ -31,29 +31,51 @@ std::string moa::whyNoTiles(const GpuNest &nest, const GpuMachine &machine) {
   return rankTileShapes(nest, machine).empty() ? whyNoShape(nest, machine) : std::string();
 }
 
+/// Replaces the list of a nest's forms by the name of the one that its schedule has. Lists the
+/// interleaved arrays of that form on the kernel.
+static void setForm(onf::ForOp nest, StringRef name) {
+  Builder b(nest.getContext());
+  auto forms = cast<ArrayAttr>(nest->removeAttr(onf::kFormsAttr));
+  nest->setAttr(onf::kFormAttr, b.getStringAttr(name));
+  for (auto form : forms.getAsRange<onf::FormAttr>()) {
+    DictionaryAttr data = form.getName() == name ? form.getData() : DictionaryAttr();
+    auto added = data ? data.getAs<DenseI64ArrayAttr>(kInterleavedKey) : DenseI64ArrayAttr();
+    if (!added)
+      continue;
+    Operation *kernel = nest->getParentOp();
+    auto known = kernel->getAttrOfType<DenseI64ArrayAttr>(kInterleavedAttr);
+    SmallVector<int64_t> arrays(added.asArrayRef());
+    llvm::append_range(arrays, known ? known.asArrayRef() : ArrayRef<int64_t>());
+    kernel->setAttr(kInterleavedAttr, b.getDenseI64ArrayAttr(arrays));
+  }
+}
+
 llvm::Expected<Schedule> moa::liftToGpu(onf::KernelOp kernel, const GpuMachine &machine, const Schedule *given) {
-  std::vector<GpuNest> nests = gpuNests(kernel);
+  auto nests = readNests(kernel);
+  if (!nests)
+    return nests.takeError();
   if (given)
-    if (llvm::Error error = checkGpuSchedule(kernel.getSymName(), nests, *given, machine))
+    if (llvm::Error error = checkGpuSchedule(kernel.getSymName(), *nests, *given, machine))
       return error;
-  Schedule schedule = given ? *given : chooseGpuSchedule(kernel.getSymName(), nests, machine);
-  auto ops = kernel.getBody().getOps<onf::ForOp>();
-  for (auto [op, nest, lifted] : llvm::zip_equal(ops, nests, schedule.nests)) {
+  Schedule schedule = given ? *given : chooseGpuSchedule(kernel.getSymName(), *nests, machine);
+  if (failed(lift(kernel, schedule)))
+    return llvm::createStringError(llvm::inconvertibleErrorCode(), "schedule: it does not fit the kernel");
+  kernel->removeAttr(kInterleavedAttr);
+  for (auto [op, nest, lifted] : llvm::zip_equal(kernel.getBody().getOps<onf::ForOp>(), *nests, schedule.nests)) {
+    const FixedForm *fixed = findFixed(nest, lifted);
+    bool hasTiles = tileShapeOf(lifted).has_value();
+    setForm(op, hasTiles ? kTilesForm.str() : fixed ? fixed->name : kRowsForm.str());
+    std::string how = fixed ? fixed->slow : "one thread";
     // Choices of a given schedule need no explanation.
-    bool hasLanes = runsWithLanes(lifted);
-    if (tileShapeOf(lifted) || (hasLanes ? nest.lanes->serial.empty() : runsWithWarps(lifted)) ||
-        (given && (nest.fold || nest.isProduct || nest.lanes || nest.columns)))
+    if (hasTiles || how.empty() || (given && (nest.fold || nest.getFixed())))
       continue;
     std::string why = whyNoTiles(nest, machine);
     // Users of the default schedule expect tensor cores here.
-    std::string how = hasLanes ? std::to_string(nest.lanes->lanes) + " lanes" : "one thread";
     if (!given && contractsNarrow(op))
       op.emitWarning("runs with ") << how << " per row, without tensor cores, which is slow: " << why;
     else
       op.emitRemark("runs with ") << how << " per row, without tensor cores: " << why;
   }
-  if (failed(lift(kernel, schedule)))
-    return llvm::createStringError(llvm::inconvertibleErrorCode(), "schedule: it does not fit the kernel");
   return schedule;
 }
 
@@ -83,13 +105,16 @@ struct LiftGpu final : moa::impl::LiftGpuBase<LiftGpu> {
       // A module may have several kernels. The file applies to the one that it names.
       bool named = given && (kernels.size() == 1 || given->kernel == kernel.getSymName());
       used |= named;
+      auto nests = readNests(kernel);
+      if (!nests)
+        return refuse(kernel, nests.takeError());
       auto result = liftToGpu(kernel, *target, named ? &*given : nullptr);
       if (!result)
         return refuse(kernel, result.takeError());
       if (print)
         llvm::outs() << printSchedule(*result);
       if (rank)
-        for (const auto &[k, nest] : llvm::enumerate(gpuNests(kernel)))
+        for (const auto &[k, nest] : llvm::enumerate(*nests))
           llvm::outs() << kernel.getSymName() << ", nest " << k << "\n" << printRanking(nest, *target);
     }
     if (given && !used)

@@ -2,15 +2,9 @@
 #include "lib/Conversion/ONFToDevice/ONFToDevice.h"
 #include "dialects/Device/Transforms/Accesses.h"
 #include "dialects/Device/Transforms/Passes.h"
-#include "dialects/MoA/IR/Monoid.h"
 #include "dialects/MoA/IR/Unsigned.h"
 #include "dialects/ONF/IR/Hints.h"
-#include "lib/Conversion/ONFToDevice/ColumnRuns.h"
-#include "lib/Conversion/ONFToDevice/RowLanes.h"
-#include "lib/Conversion/ONFToDevice/Tiles.h"
-#include "lib/Conversion/ONFToDevice/WarpProducts.h"
-#include "lib/Conversion/ONFToVector/Dependence.h"
-#include "lib/Conversion/ONFToVector/Running.h"
+#include "lib/Conversion/ONFToDevice/Forms.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -24,282 +18,19 @@ namespace moa {
 using namespace mlir;
 using namespace moa;
 
-//===----------------------------------------------------------------------===//
-// Rows
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// Emits one nest as a kernel with a thread per row.
-class RowKernel {
-public:
-  RowKernel(onf::ForOp nest, device::ProgramOp program, unsigned number, int64_t threads)
-      : nest(nest), program(program), kernelNumber(number), threads(threads), b(program.getContext()),
-        running(rows::findRunningFold(nest)) {}
-  LogicalResult run();
-
-private:
-  std::string blocks();
-  void bindIndices(ScalarCode &code);
-  void statements(ScalarCode &code, Block &block);
-  void runFold(ScalarCode &code);
-  StringRef extent(unsigned axis) { return cast<StringAttr>(nest.getExtents()[axis]).getValue(); }
-  std::string tiles() {
-    SymExpr last = *SymExpr::parse(extent(nest.getExtents().size() - 1));
-    return SymExpr::floorDiv(last + SymExpr(threads - 1), SymExpr(threads)).str();
-  }
-
-  onf::ForOp nest;
-  device::ProgramOp program;
-  unsigned kernelNumber;
-  int64_t threads;
-  OpBuilder b;
-  std::optional<rows::RunningFold> running; // along an axis that no blocks divide
-  Value inside;                             // whether this thread has a row; null: always
-};
-} // namespace
-
-std::string RowKernel::blocks() {
-  unsigned rank = nest.getExtents().size();
-  if (rank == 0)
-    return "1";
-  SymExpr count = *SymExpr::parse(tiles());
-  for (unsigned axis = 0; axis + 1 < rank; ++axis)
-    if (!running || axis != running->axis)
-      count = *SymExpr::parse(extent(axis)) * count;
-  return count.str();
-}
-
-/// Binds the indices: block = ((i0 · n1 + i1) · … ) · tiles + tile; the last index is tile ·
-/// threads + thread.
-void RowKernel::bindIndices(ScalarCode &code) {
-  Value thread = device::ThreadOp::create(b, code.loc, b.getIndexType());
-  int64_t rank = nest.getExtents().size();
-  if (rank == 0) {
-    inside = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::eq, thread, code.index(0));
-    return;
-  }
-  auto nameOf = [&](unsigned axis) { return cast<StringAttr>(nest.getNames()[axis]).getValue(); };
-  Value rest = device::BlockOp::create(b, code.loc, b.getIndexType());
-  // The rest after the last division is the first index.
-  auto digit = [&](Value radix, unsigned left, StringRef name) -> Value {
-    if (left == 0)
-      return rest;
-    // At most the number of blocks, so that divisions have 32 bits.
-    radix = code.narrow(radix);
-    Value result = arith::RemUIOp::create(b, code.named(name), rest, radix);
-    rest = arith::DivUIOp::create(b, left == 1 ? code.named(nameOf(0)) : code.loc, rest, radix);
-    return result;
-  };
-  Value tile = digit(code.symbol(tiles()), rank - 1 - running.has_value(), "tile");
-  Value first = arith::MulIOp::create(b, code.loc, tile, code.index(threads));
-  code.row = arith::AddIOp::create(b, code.named(nameOf(rank - 1)), first, thread);
-  Block &body = nest.getBody().front();
-  code.bind(body.getArgument(rank - 1), code.row);
-  for (int64_t axis = rank - 2; axis >= 0; --axis)
-    if (!running || axis != running->axis)
-      code.bind(body.getArgument(axis),
-                digit(code.symbol(extent(axis)), axis - (running && running->axis < axis), nameOf(axis)));
-  inside = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, code.row, code.symbol(extent(rank - 1)));
-}
-
-/// Emits stores and loops in order. Everything else is emitted where it is needed.
-void RowKernel::statements(ScalarCode &code, Block &block) {
-  for (Operation &op : block) {
-    code.loc = withoutName(op.getLoc());
-    if (auto fold = dyn_cast<onf::FoldOp>(op)) {
-      if (!running)
-        emitFold(code, fold);
-    } else if (auto store = dyn_cast<onf::StoreOp>(op))
-      code.store(store);
-    else if (auto loop = dyn_cast<onf::ForOp>(op)) {
-      std::function<void(unsigned)> inner = [&](unsigned axis) {
-        if (axis == loop.getExtents().size())
-          return statements(code, loop.getBody().front());
-        StringRef size = cast<StringAttr>(loop.getExtents()[axis]).getValue();
-        StringRef name = cast<StringAttr>(loop.getNames()[axis]).getValue();
-        Value end = code.symbol(size);
-        code.loop(code.index(0), end, name, [&](Value index) {
-          code.bind(loop.getBody().getArgument(axis), index);
-          inner(axis + 1);
-        });
-      };
-      inner(0);
-    }
-  }
-}
-
-/// Adds a term to a state of a running fold. A sum has two values, the second for compensation.
-static void addTerm(ScalarCode &code, OpBuilder &b, onf::AccOp acc, MutableArrayRef<Value> state, Value term) {
-  if (!rows::isPureSum(acc)) {
-    state[0] = buildMonoid(b, code.loc, acc.getMonoid(), state[0], term);
-    return;
-  }
-  auto [sum, lost] = sumAndRest(code, state[0], term);
-  state[0] = sum;
-  state[1] = arith::AddFOp::create(b, code.loc, state[1], lost);
-}
-
-/// Runs the axis of a running fold (scan) in order, in steps of several indices whose terms are
-/// loaded together. At each index, the states so far are stored, then the next term is added.
-void RowKernel::runFold(ScalarCode &code) {
-  constexpr int64_t together = 16;
-  onf::FoldOp fold = running->fold;
-  SmallVector<onf::AccOp> accs = rows::getAccs(fold);
-  Value axis = nest.getBody().getArgument(running->axis), j = fold.getBody().getArgument(0);
-  Value end = code.symbol(fold.getExtent());
-  auto identityOf = [&](onf::AccOp acc) {
-    return code.constant(cast<TypedAttr>(getIdentity(acc.getMonoid(), acc.getResult().getType())));
-  };
-  ScalarCode::Values inits;
-  SmallVector<unsigned> firsts;
-  std::vector<std::string> names{"step"};
-  for (onf::AccOp acc : accs) {
-    firsts.push_back(inits.size());
-    inits.append(rows::isPureSum(acc) ? 2 : 1,
-                 identityOf(acc)); // a sum, and its rounding errors
-    names.push_back(acc.getName().str());
-    if (rows::isPureSum(acc))
-      names.push_back(acc.getName().str() + "_rest");
-  }
-  // The factor of each weight per step of the axis.
-  SmallVector<ScalarCode::Values> steps(accs.size());
-  code.open();
-  code.bind(axis, code.index(2));
-  code.bind(j, code.index(0));
-  for (auto [weights, factors] : llvm::zip_equal(running->weights, steps))
-    for (Value weight : weights)
-      factors.push_back(code.eval(weight));
-  code.close();
-  SymExpr count = SymExpr::floorDiv(*SymExpr::parse(fold.getExtent()) + SymExpr(together), SymExpr(together));
-  Value numSteps = code.symbol(count.str());
-  code.loop(code.index(0), numSteps, inits, names, [&](Value step, ValueRange olds) {
-    Value first = arith::MulIOp::create(b, code.named("first"), step, code.index(together));
-    SmallVector<ScalarCode::Values> terms(together);
-    ScalarCode::Values counts, places; // steps so far, and the index of the axis there
-    for (int64_t k = 0; k < together; ++k) {
-      counts.push_back(arith::AddIOp::create(b, code.named(fold.getName()), first, code.index(k)));
-      places.push_back(running->descends
-                           ? arith::SubIOp::create(b, code.named(fold.getName()), end, counts[k]).getResult()
-                           : counts[k]);
-      Value exists = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, counts[k], end);
-      SmallVector<Type> types;
-      for (onf::AccOp acc : accs)
-        types.push_back(acc.getResult().getType());
-      terms[k] = code.branch(
-          exists, types,
-          [&] {
-            code.bind(j, running->descends ? arith::SubIOp::create(b, code.loc, places[k], code.index(1)).getResult()
-                                           : places[k]);
-            for (auto &weights : running->weights) // of the newest term
-              for (Value weight : weights)
-                code.bind(weight, code.constant(b.getFloatAttr(weight.getType(), 1)));
-            ScalarCode::Values values;
-            for (onf::AccOp acc : accs)
-              values.push_back(code.eval(rows::getYielded(acc.getValue())));
-            return values;
-          },
-          [&] {
-            ScalarCode::Values none;
-            for (onf::AccOp acc : accs)
-              none.push_back(identityOf(acc));
-            return none;
-          });
-    }
-    ScalarCode::Values states(olds);
-    for (int64_t k = 0; k < together; ++k) {
-      Value isStored = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sle, counts[k], end);
-      code.when(isStored, [&] {
-        code.bind(axis, places[k]);
-        for (auto [acc, at, result] : llvm::zip_equal(accs, firsts, fold.getResults()))
-          code.bind(result, rows::isPureSum(acc)
-                                ? arith::AddFOp::create(b, code.loc, states[at], states[at + 1]).getResult()
-                                : states[at]);
-        statements(code, nest.getBody().front());
-      });
-      for (auto [acc, at, factors, term] : llvm::zip_equal(accs, firsts, steps, terms[k])) {
-        MutableArrayRef<Value> state = MutableArrayRef(states).slice(at, rows::isPureSum(acc) ? 2 : 1);
-        for (Value factor : factors) {
-          if (k == 0) { // before the first term, whatever the factor is
-            Value isFirst = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::eq, step, code.index(0));
-            Value one = code.constant(b.getFloatAttr(factor.getType(), 1));
-            factor = arith::SelectOp::create(b, code.loc, isFirst, one, factor);
-          }
-          for (Value &part : state)
-            part = arith::MulFOp::create(b, code.loc, part, factor);
-        }
-        addTerm(code, b, acc, state, term);
-      }
-    }
-    return states;
-  });
-}
-
-LogicalResult RowKernel::run() {
-  b.setInsertionPointToEnd(&program.getBody().front());
-  beginKernel(b, nest, program, Twine(kernelNumber), blocks(), threads);
-  ScalarCode code(b, mapArrays(nest, program), nest.getLoc());
-  Value chosen = nest.buildChoice();
-  bindIndices(code);
-  if (chosen)
-    inside = code.both(code.eval(chosen), inside);
-  code.when(inside, [&] { running ? runFold(code) : statements(code, nest.getBody().front()); });
-  return failure(code.failed);
-}
-
-LogicalResult moa::lowerRows(onf::ForOp nest, device::ProgramOp program, unsigned number, int64_t threads) {
-  return RowKernel(nest, program, number, threads).run();
-}
-
-//===----------------------------------------------------------------------===//
-// The pass
-//===----------------------------------------------------------------------===//
-
-/// Returns whether every axis is bound to blocks, as is true for a nest without axes.
-static bool isLiftedToGpu(onf::ForOp nest) {
-  auto lift = nest.getLift();
-  return lift && llvm::all_of(lift->getAsRange<onf::AxisAttr>(),
-                              [](onf::AxisAttr axis) { return axis.getResource(0) == onf::Resource::block; });
-}
-
-static int64_t getThreads(onf::ForOp nest) {
-  auto lift = nest.getLift();
-  if (lift->empty())
-    return 128; // one thread has the element
-  return cast<onf::AxisAttr>(lift->getValue().back()).getTile();
-}
-
 namespace {
 struct ConvertONFToDevice final : moa::impl::ConvertONFToDeviceBase<ConvertONFToDevice> {
-  LogicalResult lower(onf::ForOp nest, device::ProgramOp program, unsigned number) {
-    if (!isLiftedToGpu(nest))
+  static LogicalResult lower(onf::ForOp nest, device::ProgramOp program, unsigned number) {
+    auto name = nest->getAttrOfType<StringAttr>(onf::kFormAttr);
+    if (!name)
       return nest.emitOpError("expects axes bound to blocks of a GPU; run onf-lift-gpu first");
-    if (isLiftedToLanes(nest)) {
-      auto form = findRowLanes(nest);
-      if (!form)
-        return nest.emitOpError("is bound to lanes along its rows, but does not run along the last axis of "
-                                "the arrays it reads or stores");
-      return lowerRowLanes(*form, program, number);
-    }
-    if (isLiftedToColumnRuns(nest)) {
-      auto form = findColumnRuns(nest);
-      if (!form)
-        return nest.emitOpError("is bound to runs of columns, but does not store along its last axis the elements that "
-                                "it reads along another");
-      return lowerColumnRuns(*form, program, number);
-    }
-    if (isLiftedToWarps(nest)) {
-      auto product = findWarpProduct(nest);
-      if (!product)
-        return nest.emitOpError("is bound to warps, but its fold is no sum of products of 16-bit operands");
-      return lowerWarpProduct(*product, program, number);
-    }
-    if (!isLiftedToTiles(nest))
-      return lowerRows(nest, program, number, getThreads(nest));
-    std::string why;
-    auto plan = planTiles(nest, why);
-    if (!plan)
-      return nest.emitOpError("is bound to warpgroups, but cannot run so: ") << why;
-    return lowerTiles(*plan, program, number);
+    const KernelForm *form = getForm(name);
+    if (!form)
+      return nest.emitOpError("has the form '") << name.getValue() << "', which is none";
+    auto match = form->match(nest);
+    if (!match)
+      return nest.emitOpError("is bound to ") << form->factors << ", but cannot run so: " << match.why();
+    return (*match)->lower(program, number);
   }
   /// Returns the predicate of a versioned nest, for the contract of the device level.
   static DictionaryAttr describeChoice(onf::KernelOp kernel, onf::ForOp nest) {
@@ -331,8 +62,6 @@ struct ConvertONFToDevice final : moa::impl::ConvertONFToDeviceBase<ConvertONFTo
     Block &block = program.getBody().emplaceBlock();
     for (BlockArgument arg : kernel.getBody().getArguments())
       block.addArgument(arg.getType(), arg.getLoc());
-    if (SmallVector<int64_t> arrays = findInterleaved(kernel); !arrays.empty())
-      kernel->setAttr(kInterleavedAttr, b.getDenseI64ArrayAttr(arrays));
     unsigned number = 0;
     for (auto nest : kernel.getBody().getOps<onf::ForOp>()) {
       Operation *last = block.empty() ? nullptr : &block.back();

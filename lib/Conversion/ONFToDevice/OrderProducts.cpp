@@ -4,8 +4,8 @@
 // a nest are independent, so that its axes can be permuted.
 //
 //===----------------------------------------------------------------------===//
+#include "lib/Conversion/ONFToDevice/Forms.h"
 #include "lib/Conversion/ONFToDevice/ONFToDevice.h"
-#include "lib/Conversion/ONFToDevice/WarpProducts.h"
 #include "lib/Conversion/ONFToVector/Columns.h"
 #include "mlir/IR/BuiltinOps.h"
 
@@ -26,7 +26,7 @@ static void orderProduct(onf::ForOp nest) {
     auto copy = cast<onf::ForOp>(b.clone(*nest.getOperation()));
     for (unsigned axis : moved)
       rows::moveLast(copy, axis);
-    bool found = findWarpProduct(copy).has_value();
+    bool found = applies(forms::warps, copy);
     copy.erase();
     return found;
   };

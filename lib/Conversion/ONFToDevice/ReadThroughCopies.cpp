@@ -150,10 +150,6 @@ void CopiedArray::remove() {
 
 namespace {
 struct ReadThroughCopies final : moa::impl::ReadThroughCopiesBase<ReadThroughCopies> {
-  static bool isTiled(ForOp nest) {
-    std::string ignored;
-    return findTiles(nest, ignored).has_value();
-  }
   /// Rewrites a copy of the kernel, which replaces the kernel if no nest loses its tiles.
   static onf::KernelOp readThrough(onf::KernelOp kernel, unsigned array) {
     CopiedArray before(kernel, array);
@@ -165,8 +161,9 @@ struct ReadThroughCopies final : moa::impl::ReadThroughCopiesBase<ReadThroughCop
     (void)after.find();
     auto nests = after.findReaders();
     after.remove();
-    bool isAsFast = llvm::all_of(llvm::zip_equal(before.findReaders(), nests),
-                                 [](auto pair) { return !isTiled(std::get<0>(pair)) || isTiled(std::get<1>(pair)); });
+    bool isAsFast = llvm::all_of(llvm::zip_equal(before.findReaders(), nests), [](auto pair) {
+      return !applies(forms::tiles, std::get<0>(pair)) || applies(forms::tiles, std::get<1>(pair));
+    });
     (isAsFast ? kernel : changed).erase();
     return isAsFast ? changed : kernel;
   }

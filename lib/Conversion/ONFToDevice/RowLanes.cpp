@@ -1,5 +1,6 @@
 //===- RowLanes.cpp - row kernels with a group of lanes per row -----------===//
 #include "lib/Conversion/ONFToDevice/RowLanes.h"
+#include "lib/Conversion/ONFToDevice/GpuNests.h"
 #include "lib/Conversion/ONFToDevice/Tiles.h"
 #include "lib/Conversion/ONFToVector/Dependence.h"
 #include "lib/Support/Constant.h"
@@ -416,24 +417,13 @@ std::optional<RowLanes> RowLanesFinder::run() {
   return form;
 }
 
-std::optional<RowLanes> moa::findRowLanes(ForOp nest) {
+static std::optional<RowLanes> findRowLanes(ForOp nest) {
   auto form = RowLanesFinder(nest).run();
   // The predicate of a versioned nest must be the same for a whole block.
   if (form && llvm::any_of(nest.getChoiceAxes().value_or(ArrayRef<int64_t>()),
                            [&](int64_t axis) { return axis >= int64_t(form->rowAxis()); }))
     return std::nullopt;
   return form;
-}
-
-bool moa::isLiftedToLanes(ForOp nest) {
-  auto lift = nest.getLift();
-  if (!lift)
-    return false;
-  return llvm::any_of(lift->getAsRange<AxisAttr>(), [](AxisAttr axis) {
-    auto resources = axis.getResources();
-    auto has = [&](Resource r) { return llvm::is_contained(resources, static_cast<int64_t>(r)); };
-    return has(Resource::warp) && !has(Resource::warpgroup) && !has(Resource::register_);
-  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -946,6 +936,55 @@ LogicalResult LaneKernel::run() {
   return failure(code.failed);
 }
 
-LogicalResult moa::lowerRowLanes(const RowLanes &form, device::ProgramOp program, unsigned number) {
-  return LaneKernel(form, program, number).run();
+//===----------------------------------------------------------------------===//
+// The interface
+//===----------------------------------------------------------------------===//
+
+namespace {
+class LaneMatch final : public FormMatch {
+public:
+  explicit LaneMatch(RowLanes form) : form(std::move(form)) {}
+  DictionaryAttr describe() final;
+  LogicalResult lower(device::ProgramOp program, unsigned number) final {
+    return LaneKernel(form, program, number).run();
+  }
+
+private:
+  RowLanes form;
+};
+} // namespace
+
+DictionaryAttr LaneMatch::describe() {
+  NestSchedule schedule = outerFactors(form.nest);
+  auto add = [](AxisSchedule &axis, Resource resource, int64_t size) {
+    if (size != 1)
+      axis.factors.emplace_back(resource, size);
+  };
+  auto share = [&](AxisSchedule &columns) {
+    add(columns, Resource::lane, form.lanes);
+    add(columns, Resource::register_, form.width);
+  };
+  AxisSchedule &rows = schedule.axes[form.rowAxis()];
+  add(rows, Resource::sequential, form.rowsPerLane);
+  rows.factors.emplace_back(Resource::warp, 4);
+  add(rows, Resource::lane, 32 / form.lanes);
+  for (auto [fold, axis] : llvm::zip_equal(form.nest.getBody().getOps<FoldOp>(), schedule.folds))
+    if (!form.isSerial(fold))
+      share(axis);
+  if (form.columnsInNest) {
+    add(schedule.axes.back(), Resource::sequential, form.runsPerLane);
+    share(schedule.axes.back());
+  }
+  std::string lanes = std::to_string(form.lanes) + " lanes";
+  return writeSchedule(form.nest.getContext(), schedule, lanes + " per row, runs of " + Twine(form.width),
+                       form.serial.empty() ? "" : lanes);
 }
+
+static Match<std::unique_ptr<FormMatch>> matchLanes(ForOp nest) {
+  auto form = findRowLanes(nest);
+  if (!form)
+    return Reason("it does not run along the last axis of the arrays that it reads or stores");
+  return std::make_unique<LaneMatch>(std::move(*form));
+}
+
+const KernelForm moa::forms::lanes = {"lanes", "lanes along its rows", matchLanes, /*isForOthers=*/true};

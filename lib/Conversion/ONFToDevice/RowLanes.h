@@ -42,15 +42,10 @@ struct RowLanes {
   int64_t rows() const { return 4 * (32 / lanes); } ///< of a block whose lanes have one each
 };
 
-/// Returns the shape of a nest, or nullopt if it is no row kernel.
-std::optional<RowLanes> findRowLanes(onf::ForOp nest);
-/// Returns whether a nest is bound to lanes along its rows.
-bool isLiftedToLanes(onf::ForOp nest);
 /// Returns whether accesses at consecutive indices are adjacent: the index is the subscript of the
 /// array's last axis and of no other.
 bool isAdjacentAlong(onf::LoadOp load, mlir::Value index);
 bool isAdjacentAlong(onf::StoreOp store, mlir::Value index);
-mlir::LogicalResult lowerRowLanes(const RowLanes &form, device::ProgramOp program, unsigned number);
 
 /// Emits the code of one lane.
 class LaneCode {

@@ -7,8 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/ONF/Transforms/Temporaries.h"
+#include "lib/Conversion/ONFToDevice/Forms.h"
 #include "lib/Conversion/ONFToDevice/ONFToDevice.h"
-#include "lib/Conversion/ONFToDevice/WarpProducts.h"
 #include "lib/Conversion/ONFToVector/Dependence.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -156,7 +156,7 @@ bool ColumnLoop::move() {
   for (Operation &op : loop.getBody().front())
     b.clone(op, map);
   loop.erase();
-  return findWarpProduct(made).has_value();
+  return applies(forms::warps, made);
 }
 
 namespace {

@@ -191,9 +191,8 @@ static FoldOp findScored(ForOp nest) {
 /// Returns whether a nest may be split: it has rows, no predicate, no schedule, and no tile plan
 /// yet.
 static bool isOpen(ForOp nest) {
-  std::string ignored;
   return nest.getBody().getNumArguments() && !nest.getChoices() && !nest.getLift() &&
-         nest.getBody().getOps<GuardOp>().empty() && !findTiles(nest, ignored);
+         nest.getBody().getOps<GuardOp>().empty() && !applies(forms::tiles, nest);
 }
 
 //===----------------------------------------------------------------------===//
@@ -444,8 +443,7 @@ static onf::KernelOp tryOperands(onf::KernelOp kernel, unsigned number) {
   auto copy = cast<onf::KernelOp>(b.clone(*kernel));
   nest = nestOf(copy);
   storeOperands(findScored(nest));
-  std::string ignored;
-  bool isTaken = findTiles(nest, ignored).has_value();
+  bool isTaken = applies(forms::tiles, nest);
   (isTaken ? kernel : copy).erase();
   return isTaken ? copy : kernel;
 }
@@ -470,9 +468,8 @@ struct SeparateFolds final : moa::impl::SeparateFoldsBase<SeparateFolds> {
       OpBuilder b(kernel);
       auto copy = cast<onf::KernelOp>(b.clone(*kernel));
       separate(copy, /*takesSums=*/true);
-      std::string ignored;
       bool areTiles = llvm::all_of(copy.getBody().getOps<ForOp>(),
-                                   [&](ForOp nest) { return countSums(nest) == 0 || findTiles(nest, ignored); });
+                                   [](ForOp nest) { return countSums(nest) == 0 || applies(forms::tiles, nest); });
       (areTiles ? kernel : copy).erase();
       if (areTiles)
         return copy;
@@ -491,9 +488,8 @@ struct SeparateFolds final : moa::impl::SeparateFoldsBase<SeparateFolds> {
       for (ForOp nest : llvm::to_vector(kernel.getBody().getOps<ForOp>())) {
         if (nest.getBody().getNumArguments() == 0 || nest.getChoices() || nest.getLift())
           continue;
-        std::string ignored;
         bool maySpend = forPlans && kernel.getWithin();
-        FoldOp fold = forTiles && (maySpend || findTiles(nest, ignored)) ? findScored(nest) : FoldOp();
+        FoldOp fold = forTiles && (maySpend || applies(forms::tiles, nest)) ? findScored(nest) : FoldOp();
         if (!fold)
           continue;
         takeReciprocals(nest, fold);

@@ -23,10 +23,8 @@ namespace {
 
 class TilePlanner {
 public:
-  TilePlanner(ForOp nest, std::string &why) : onDemand(nest->getParentOfType<onf::KernelOp>()), why(why) {
-    plan.nest = nest;
-  }
-  std::optional<TilePlan> run();
+  explicit TilePlanner(ForOp nest) : onDemand(nest->getParentOfType<onf::KernelOp>()) { plan.nest = nest; }
+  Match<TilePlan> run();
 
 private:
   bool refuse(const Twine &reason) {
@@ -56,7 +54,7 @@ private:
   TilePlan plan;
   rows::Dependence deps;
   OnDemand onDemand;
-  std::string &why;
+  std::string why;
 };
 
 /// Refuses a nest that has `found` instead of a chain of contractions. Names the required form.
@@ -87,8 +85,7 @@ static std::string describe(ArrayRef<FoldOp> folds) {
 /// into one tile.
 bool TilePlanner::findPrologue(ArrayRef<FoldOp> folds) {
   for (FoldOp fold : folds) {
-    std::string ignored;
-    auto product = findTileProduct(fold, ignored);
+    auto product = findTileProduct(fold);
     if (!product || product->isMasked || product->left.isTransposed || product->length > kLongest)
       return false;
     plan.prologue.push_back(std::move(*product));
@@ -150,8 +147,9 @@ void TilePlanner::joinPrologue() {
 std::optional<TilePlan> TilePlanner::findProduct() {
   Block &body = plan.nest.getBody().front();
   auto folds = llvm::to_vector(body.getOps<FoldOp>());
-  std::string ignored;
-  auto product = folds.size() == 1 && !plan.nest.getChoices() ? findTileProduct(folds[0], ignored) : std::nullopt;
+  if (folds.size() != 1 || plan.nest.getChoices())
+    return std::nullopt;
+  auto product = findTileProduct(folds[0]);
   if (!product)
     return std::nullopt;
   plan.fold = product->fold;
@@ -163,7 +161,7 @@ std::optional<TilePlan> TilePlanner::findProduct() {
   plan.valueOperands.push_back(product->right);
   plan.accumulatorTerms.push_back({{}});
   plan.weights.push_back({accumulator.row});
-  plan.product = std::move(product);
+  plan.product = std::move(*product);
   if (!checkEpilogue())
     return std::nullopt;
   return plan;
@@ -454,14 +452,14 @@ bool TilePlanner::checkEpilogue() {
   return true;
 }
 
-std::optional<TilePlan> TilePlanner::run() {
+Match<TilePlan> TilePlanner::run() {
   ForOp nest = plan.nest;
   if (auto product = findProduct())
-    return product;
+    return *product;
   plan = TilePlan();
   plan.nest = nest;
   if (!findFold() || !findOperands() || !checkPrologue() || !checkEpilogue())
-    return std::nullopt;
+    return Reason(why);
   joinPrologue();
   return plan;
 }
@@ -523,7 +521,7 @@ bool moa::isSameElement(LoadOp x, LoadOp y) {
          x.getCoefficients() == y.getCoefficients() && x.getConstant() == y.getConstant();
 }
 
-std::optional<TilePlan> moa::findTiles(ForOp nest, std::string &why) { return TilePlanner(nest, why).run(); }
+Match<TilePlan> moa::findTiles(ForOp nest) { return TilePlanner(nest).run(); }
 
 bool moa::canRescaleLazily(const TilePlan &plan) {
   bool any = false, can = true;
@@ -545,62 +543,10 @@ bool moa::canRescaleLazily(const TilePlan &plan) {
   return any && can;
 }
 
-bool moa::isLiftedToTiles(ForOp nest) {
-  auto lift = nest.getLift();
-  return lift && !lift->empty() &&
-         llvm::is_contained(cast<AxisAttr>(lift->getValue().back()).getResources(),
-                            static_cast<int64_t>(Resource::warpgroup));
-}
-
-SmallVector<int64_t> moa::findInterleaved(onf::KernelOp kernel) {
-  SmallVector<int64_t> arrays;
-  for (auto nest : kernel.getBody().getOps<ForOp>()) {
-    std::string why;
-    auto plan = isLiftedToTiles(nest) ? findTiles(nest, why) : std::nullopt;
-    for (const TileOperand &operand : plan ? ArrayRef(plan->valueOperands) : ArrayRef<TileOperand>()) {
-      int64_t array = cast<BlockArgument>(operand.load.getArray()).getArgNumber();
-      if (operand.isTransposed && !llvm::is_contained(arrays, array))
-        arrays.push_back(array);
-    }
-  }
-  return arrays;
-}
-
 bool moa::isInterleaved(Value array) {
   auto argument = cast<BlockArgument>(array);
   auto arrays = argument.getOwner()->getParentOp()->getAttrOfType<DenseI64ArrayAttr>(kInterleavedAttr);
   return arrays && llvm::is_contained(arrays.asArrayRef(), argument.getArgNumber());
-}
-
-std::optional<TilePlan> moa::planTiles(ForOp nest, std::string &why) {
-  auto plan = findTiles(nest, why);
-  if (!plan)
-    return std::nullopt;
-  auto pipeline = nest.getPipeline();
-  auto keys = plan->fold.getLift();
-  if (!pipeline || !keys) {
-    why = "it has no pipeline, or its fold is not lifted";
-    return std::nullopt;
-  }
-  auto rows = cast<AxisAttr>(nest.getLift()->getValue().back());
-  TileShape &shape = plan->shape;
-  shape.warpgroups = rows.getSize(Resource::warpgroup);
-  shape.stages = keys->getSize(Resource::stage);
-  shape.keys = keys->getSize(Resource::shared);
-  shape.consumerRegisters = pipeline->getConsumer();
-  shape.producerRegisters = pipeline->getProducer();
-  shape.overlap = pipeline->getOverlap();
-  shape.descending = pipeline->getDescending();
-  shape.groupBytes = pipeline->getGroup();
-  shape.rescaleBound = pipeline->getLazy();
-  shape.holdsRows = pipeline->getHeld();
-  shape.takesTurns = pipeline->getTurns();
-  shape.shares = pipeline->getShares();
-  if (rows.getTile() != shape.rows() || keys->getTile() != shape.stages * shape.keys) {
-    why = "its factors are not those of warpgroups and stages";
-    return std::nullopt;
-  }
-  return plan;
 }
 
 Type moa::getResultElement(const TilePlan &plan) {

@@ -106,8 +106,8 @@ bool moa::isSameForRows(Value value, Value row) { return rowsTogether(value, row
 namespace {
 class ProductFinder {
 public:
-  ProductFinder(FoldOp fold, std::string &why) : nest(fold->getParentOfType<ForOp>()), why(why) { product.fold = fold; }
-  std::optional<TileProduct> run();
+  explicit ProductFinder(FoldOp fold) : nest(fold->getParentOfType<ForOp>()) { product.fold = fold; }
+  Match<TileProduct> run();
 
 private:
   bool refuse(const Twine &reason) {
@@ -125,7 +125,7 @@ private:
 
   TileProduct product;
   ForOp nest;
-  std::string &why;
+  std::string why;
   Value row, key, column;
 };
 } // namespace
@@ -266,19 +266,17 @@ bool ProductFinder::checkGuard() {
   return true;
 }
 
-std::optional<TileProduct> ProductFinder::run() {
+Match<TileProduct> ProductFinder::run() {
   if (!findState() || !findFactors() || !placeLeft() || !place(product.right, key, column) || !checkGuard())
-    return std::nullopt;
+    return Reason(why);
   // Tiles that reach beyond the range must find zeros there.
   LinearIndex index;
   add(index, key, SymExpr(1));
   SymExpr end(product.length);
   bool isWhole = product.length % kRows == 0 ||
                  (isZeroOutside(product.left, index, end) && isZeroOutside(product.right, index, end));
-  if (!isWhole) {
-    refuse("its range is no multiple of " + Twine(kRows) + " and not the whole of its operands' axes");
-    return std::nullopt;
-  }
+  if (!isWhole)
+    return Reason("its range is no multiple of " + Twine(kRows) + " and not the whole of its operands' axes");
   return product;
 }
 
@@ -290,6 +288,4 @@ bool moa::isSameTile(const TileOperand &x, const TileOperand &y, Value xInner, V
          of->back().isJust(yInner);
 }
 
-std::optional<TileProduct> moa::findTileProduct(FoldOp fold, std::string &why) {
-  return ProductFinder(fold, why).run();
-}
+Match<TileProduct> moa::findTileProduct(FoldOp fold) { return ProductFinder(fold).run(); }

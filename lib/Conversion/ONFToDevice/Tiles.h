@@ -4,6 +4,7 @@
 
 #include "dialects/Device/IR/Device.h"
 #include "dialects/ONF/IR/ONF.h"
+#include "lib/Conversion/ONFToDevice/Forms.h"
 #include "lib/Conversion/ONFToDevice/ScalarCode.h"
 #include "lib/Conversion/ONFToVector/FoldPlan.h"
 #include "lib/Schedule/GpuSchedule.h"
@@ -98,19 +99,17 @@ llvm::DenseMap<mlir::Value, unsigned> findAxes(onf::StoreOp store);
 /// Removes a temporary array that has no uses.
 void eraseTemporary(onf::KernelOp kernel, unsigned array);
 bool isSameElement(onf::LoadOp x, onf::LoadOp y);
-/// Returns the fold as a product of tiles, or explains in `why`.
-std::optional<TileProduct> findTileProduct(onf::FoldOp fold, std::string &why);
+/// Returns the fold as a product of tiles.
+Match<TileProduct> findTileProduct(onf::FoldOp fold);
 /// Returns whether a value is the same for all rows of each aligned group of 64.
 bool isSameForRows(mlir::Value value, mlir::Value row);
 /// Returns whether `x`, an operand of a product, is the same tile as `y`. `xInner` and `yInner` are
 /// the indices of their columns.
 bool isSameTile(const TileOperand &x, const TileOperand &y, mlir::Value xInner, mlir::Value yInner);
-/// Returns the tile plan of a nest, without a shape, or explains in `why`.
-std::optional<TilePlan> findTiles(onf::ForOp nest, std::string &why);
-/// Returns the argument numbers of the temporaries whose last axis is interleaved in memory
-/// (`getInterleaved` of device.contract). These are the 8-bit operands of accumulators.
-llvm::SmallVector<int64_t> findInterleaved(onf::KernelOp kernel);
-/// Lists these temporaries on a kernel while it is lowered.
+/// Returns the tile plan of a nest, without a shape.
+Match<TilePlan> findTiles(onf::ForOp nest);
+/// Lists on a lifted kernel the argument numbers of the temporaries whose last axis is interleaved in
+/// memory (`getInterleaved` of device.contract). These are the 8-bit operands of accumulators.
 inline constexpr llvm::StringLiteral kInterleavedAttr = "moa.interleaved";
 /// Returns whether the attribute lists `array`.
 bool isInterleaved(mlir::Value array);
@@ -120,11 +119,6 @@ bool contractsNarrow(onf::ForOp nest);
 /// Returns whether rescaling can be conditional: references are maxima or minima, so that merging a
 /// partial twice changes nothing, and corrections are factors.
 bool canRescaleLazily(const TilePlan &plan);
-/// Returns whether a nest is bound to warpgroups.
-bool isLiftedToTiles(onf::ForOp nest);
-/// Returns the plan of a nest that is bound to warpgroups, with the shape from its attributes, or
-/// explains in `why`.
-std::optional<TilePlan> planTiles(onf::ForOp nest, std::string &why);
 /// Returns the 16-bit element type of outputs over an accumulator's axis, if no ring of rows has
 /// this type; else null. Tiles of these outputs are staged in a ring of their own, with
 /// `getResultColumns` columns.

@@ -1,5 +1,18 @@
 //===- WarpProducts.cpp - matrix products by single warps -----------------===//
-#include "lib/Conversion/ONFToDevice/WarpProducts.h"
+//
+// A nest whose one fold sums products x(i, j) · y(j, d) of 16-bit operands runs on mma.sync. i is
+// its last axis and d the axis of the state. A block has 64 rows, 16 per warp. The operands are
+// loaded or computed directly in the registers of mma.sync, so that any expressions and strides are
+// allowed. The state stays in registers. This suits short folds: rows share operands only through
+// caches.
+//
+// Alternatively, the columns are an axis of the nest, c = c₀ + d, whose size is known at run time
+// only: the axis before the last one. A block then has 64 columns, and the nest may store any
+// function of the sum at (i, c). Such sums may be long: each 1024 terms are summed separately, and
+// these partial sums are added with compensation.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Conversion/ONFToDevice/GpuNests.h"
 #include "lib/Conversion/ONFToDevice/ScalarCode.h"
 #include "lib/Conversion/ONFToVector/Dependence.h"
 #include "lib/Conversion/ONFToVector/Integers.h"
@@ -21,6 +34,23 @@ static constexpr int64_t kMostColumns = 128, kNestColumns = 64;
 //===----------------------------------------------------------------------===//
 // The form
 //===----------------------------------------------------------------------===//
+
+namespace {
+/// The parts of such a nest.
+struct WarpProduct {
+  mutable ForOp nest;
+  mutable FoldOp fold;
+  mutable AccOp acc;
+  mutable ForOp stores;          // the loop over the state's axis, if it has one
+  Value column;                  // index of that axis in the fold, or of the nest
+  std::optional<int64_t> length; ///< of the fold, if known
+  int64_t columns = 0;           ///< per block
+  Type element;                  ///< of both operands
+  SmallVector<Value> rowFactors, keyFactors;
+  /// Conjuncts of the guard on the row alone, and those that rows share.
+  SmallVector<Value> rowConditions, keyConditions;
+};
+} // namespace
 
 static bool isHalf(Type type) { return type && (type.isBF16() || type.isF16()); }
 
@@ -145,24 +175,6 @@ static bool findConditions(WarpProduct &product, rows::Dependence &deps) {
     (deps.on(part, row) ? product.rowConditions : product.keyConditions).push_back(part);
   }
   return true;
-}
-
-std::optional<WarpProduct> moa::findWarpProduct(ForOp nest) {
-  WarpProduct product;
-  product.nest = nest;
-  rows::Dependence deps;
-  if (!findParts(product) || !findOperands(product, deps) || !findConditions(product, deps))
-    return std::nullopt;
-  return product;
-}
-
-bool moa::isLiftedToWarps(ForOp nest) {
-  auto lift = nest.getLift();
-  if (!lift || lift->empty())
-    return false;
-  auto resources = cast<AxisAttr>(lift->getValue().back()).getResources();
-  return llvm::is_contained(resources, static_cast<int64_t>(Resource::warp)) &&
-         !llvm::is_contained(resources, static_cast<int64_t>(Resource::warpgroup));
 }
 
 //===----------------------------------------------------------------------===//
@@ -431,6 +443,40 @@ LogicalResult ProductKernel::run() {
   return failure(code.failed);
 }
 
-LogicalResult moa::lowerWarpProduct(const WarpProduct &product, device::ProgramOp program, unsigned number) {
-  return ProductKernel(product, program, number).run();
+//===----------------------------------------------------------------------===//
+// The interface
+//===----------------------------------------------------------------------===//
+
+namespace {
+class WarpMatch final : public FormMatch {
+public:
+  explicit WarpMatch(WarpProduct product) : product(std::move(product)) {}
+  DictionaryAttr describe() final {
+    NestSchedule schedule = outerFactors(product.nest);
+    auto &rows = schedule.axes.back().factors;
+    rows.emplace_back(Resource::warp, 4);
+    rows.emplace_back(Resource::register_, 2);
+    rows.emplace_back(Resource::lane, 8);
+    return writeSchedule(product.nest.getContext(), schedule, "a warp per 16 rows");
+  }
+  LogicalResult lower(device::ProgramOp program, unsigned number) final {
+    return ProductKernel(product, program, number).run();
+  }
+
+private:
+  WarpProduct product;
+};
+} // namespace
+
+static Match<std::unique_ptr<FormMatch>> matchWarps(ForOp nest) {
+  if (nest.getChoices())
+    return Reason("it is chosen at run time, and products of warps have no predicate");
+  WarpProduct product;
+  product.nest = nest;
+  rows::Dependence deps;
+  if (!findParts(product) || !findOperands(product, deps) || !findConditions(product, deps))
+    return Reason("its fold is no sum of products of 16-bit operands over a short range");
+  return std::make_unique<WarpMatch>(std::move(product));
 }
+
+const KernelForm moa::forms::warps = {"warps", "warps", matchWarps};

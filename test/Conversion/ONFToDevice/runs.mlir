@@ -1,4 +1,4 @@
-// RUN: moa-opt %s --onf-lift-gpu --convert-onf-to-device --device-verify | FileCheck %s
+// RUN: moa-opt %s --onf-find-forms --onf-lift-gpu --convert-onf-to-device --device-verify | FileCheck %s
 // Hosts launch a kernel where its nest says that it is of use, whether an array chooses it or not.
 // CHECK: device.kernel @copy_0 blocks "{{.*}}" threads {{[0-9]+}} attributes {moa.runs = ["M", "63"]} {
 // CHECK-NOT: moa.chosen

@@ -590,3 +590,28 @@ onf.kernel @pipeline_without_lift attributes {symbols = ["N"], requires = [], ar
     onf.store %c, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
   }
 }
+
+// -----
+
+// expected-error @+1 {{expects the name of a form (C1)}}
+module attributes {moa.forms = [#onf.form<"", {}>]} {}
+
+// -----
+
+// expected-error @+1 {{expects data or a reason for form 'tiles' (C2), but got ""}}
+module attributes {moa.forms = [#onf.form<tiles, "">]} {}
+
+// -----
+
+// expected-error @+1 {{expects data or a reason for form 'tiles' (C2), but got 1 : i64}}
+module attributes {moa.forms = [#onf.form<tiles, 1>]} {}
+
+// -----
+
+// expected-error @+1 {{expects 'axes' and 'folds' of #onf.axis in form 'lanes' (C3)}}
+module attributes {moa.forms = [#onf.form<lanes, {axes = [#onf.axis<block: 0>]}>]} {}
+
+// -----
+
+// expected-error @+1 {{expects 'axes' and 'folds' of #onf.axis in form 'lanes' (C3)}}
+module attributes {moa.forms = [#onf.form<lanes, {axes = [0], folds = []}>]} {}

@@ -155,3 +155,19 @@ onf.kernel @tolerance attributes {symbols = ["N"], requires = [], arg_names = ["
     onf.store %e, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
   }
 }
+
+// A nest with its forms.
+// CHECK-LABEL: onf.kernel @forms
+onf.kernel @forms attributes {symbols = ["N"], requires = [], arg_names = [], result_names = ["y"],
+    result_types = [!moa.array<[N], f32>]} {
+^bb0(%y: !moa.array<[N], f32>):
+  // CHECK: attributes {moa.forms = [#onf.form<tiles, "the nest has 0 folds">, #onf.form<"of two words", {axes = [#onf.axis<block: 0, lane: 32>], folds = []}>, #onf.form<rows, {}>]}
+  onf.for ["i"] in ["N"] attributes {moa.forms = [
+      #onf.form<tiles, "the nest has 0 folds">,
+      #onf.form<"of two words", {axes = [#onf.axis<block: 0, lane: 32>], folds = []}>,
+      #onf.form<rows, {}>]} {
+  ^bb0(%i: index):
+    %c = arith.constant 1.0 : f32
+    onf.store %c, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+  }
+}

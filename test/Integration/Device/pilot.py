@@ -20,8 +20,8 @@ SPECIFICATION = """kernel k[H, N, M; D = 64](Q : bf16[H, N, D], K : bf16[H, M, D
 { O = softmax((Q +.* transpose(K)) * scale) +.* V }
 """
 FRONT = ["--convert-moa-to-dnf", "--convert-dnf-to-onf", "--onf-order-rows"]
-BACK = ["--onf-split-folds", "--onf-fuse-nests", "--onf-fuse-folds", "--onf-read-through-copies", "--onf-lift-gpu",
-        "--convert-onf-to-device", "--canonicalize", "--cse",
+BACK = ["--onf-split-folds", "--onf-fuse-nests", "--onf-fuse-folds", "--onf-read-through-copies", "--onf-find-forms",
+        "--onf-lift-gpu", "--convert-onf-to-device", "--canonicalize", "--cse",
         "--device-combine-kernels", "--device-overlap-kernels",
         "--device-skip-unchosen", "--device-align-runs", "--device-verify"]
 

@@ -85,8 +85,8 @@ GpuNest weightedSum(int64_t depth, int64_t width, bool guarded = false) {
   nest.axes = {"b", "h", "n"};
   nest.folds = {"m"};
   nest.extents = {std::nullopt, std::nullopt, std::nullopt};
-  nest.hasPieces = guarded;
   TileFold fold;
+  fold.hasPieces = guarded;
   fold.depths = {depth};
   fold.widths = {width};
   fold.rescaledColumns = paddedColumns(width);
@@ -348,11 +348,11 @@ void expectShape(const GpuNest &nest, int64_t warpgroups, int64_t keys) {
   EXPECT_EQ(shape.warpgroups, warpgroups);
   EXPECT_EQ(shape.keys, keys);
   EXPECT_EQ(shape.stages, 2);
-  EXPECT_EQ(shape.descending, nest.hasPieces);
+  EXPECT_EQ(shape.descending, nest.fold->hasPieces);
   EXPECT_TRUE(shape.overlap);
   EXPECT_EQ(shape.rescaleBound, nest.fold->rescaleBound);
   // Of an L2 of 50 MB, what leaves room for rows.
-  EXPECT_EQ(shape.groupBytes, nest.hasPieces ? 36 << 20 : 0);
+  EXPECT_EQ(shape.groupBytes, nest.fold->hasPieces ? 36 << 20 : 0);
 }
 
 TEST(TileCosts, ShapesThatWereMeasuredBest) {
