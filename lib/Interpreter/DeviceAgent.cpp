@@ -16,6 +16,7 @@ bool Agent::special(Operation *op) {
         return true;
       })
       .Case<device::CopyOp>([&](auto copied) { return copy(copied); })
+      .Case<device::CopyRowsOp>([&](auto copied) { return done((enter(copied), 0)); })
       .Case<device::WaitOp>([&](auto waited) { return wait(waited); })
       .Case<device::ArriveOp>([&](auto arrived) { return arrive(arrived); })
       .Case<device::ClearUnseenOp>([&](auto cleared) { return clearUnseen(cleared); })
@@ -27,6 +28,9 @@ bool Agent::special(Operation *op) {
       .Case<device::AwaitOp>([&](auto awaited) { return done((await(awaited), 0)); })
       .Case<device::StoreTileOp>([&](auto tile) { return done((storeTile(tile), 0)); })
       .Case<device::AwaitStoresOp>([&](auto awaited) { return done((awaitStores(awaited), 0)); })
+      .Case<device::PublishOp>([&](auto published) { return done((publish(published), 0)); })
+      .Case<device::SyncClusterOp>([&](auto barrier) { return done((syncCluster(barrier), 0)); })
+      .Case<device::LoadPeerOp>([&](auto load) { return done((loadPeer(load), 0)); })
       .Case<device::SyncWarpgroupOp>([&](auto barrier) { return done((syncWarpgroup(barrier), 0)); })
       .Case<device::MapOp>([&](auto mapped) { return done((map(mapped), 0)); })
       .Case<device::ReduceOp>([&](auto reduced) { return done((reduce(reduced), 0)); })
@@ -101,40 +105,109 @@ std::optional<std::vector<int64_t>> Agent::indicesOf(OperandRange values, Operat
 // Copies and barriers
 //===----------------------------------------------------------------------===//
 
-bool Agent::copy(device::CopyOp op) {
-  if (active.count() != 1) {
-    fail(op, "one thread executes a copy, but " + Twine(active.count()) + " do");
-    return true;
-  }
+template <typename OpT> std::optional<PendingCopy> Agent::describe(OpT op) {
   auto stage = getUniform(op.getStage(), op);
   auto barrier = barrierOf(op.getBarriers(), op.getSlot(), op);
-  auto coordinates = indicesOf(op.getCoordinates(), op);
-  if (!stage || !barrier || !coordinates || !block.shared.getRing(op.getRing(), *stage, op))
-    return true;
+  if (!stage || !barrier || !block.shared.getRing(op.getRing(), *stage, op))
+    return std::nullopt;
   PendingCopy pending;
   pending.op = op;
+  pending.from = launch.memories[cast<BlockArgument>(op.getArray()).getArgNumber()].get();
+  pending.ring = op.getRing();
   pending.barrier = *barrier;
   pending.stage = *stage;
-  pending.coordinates = std::move(*coordinates);
-  if (op.getColumn()) {
-    auto column = getUniform(op.getColumn(), op);
-    if (!column)
-      return true;
-    pending.column = *column;
+  return pending;
+}
+
+/// Starts a copy by the active thread, or by the first of a producer whose threads work together.
+bool Agent::copy(device::CopyOp op) {
+  auto roles = op->getParentOfType<device::SpecializeOp>();
+  if (roles && roles.getTogether() ? !isTogether(op) : active.count() != 1) {
+    if (!failed())
+      fail(op, "one thread executes a copy, but " + Twine(active.count()) + " do");
+    return true;
+  }
+  auto pending = describe(op);
+  auto coordinates = pending ? indicesOf(op.getCoordinates(), op) : std::nullopt;
+  std::optional<int64_t> column = op.getColumn() ? getUniform(op.getColumn(), op) : 0;
+  std::optional<int64_t> first = op.getFirst() ? getUniform(op.getFirst(), op) : 0;
+  if (!coordinates || !column || !first)
+    return true;
+  int64_t rows = op.getRing().getType().getRows(), count = op.getTileRows(), step = 1;
+  if (*first < 0 || *first % 8 != 0 || *first + count > rows) {
+    fail(op, "copies rows " + Twine(*first) + " to " + Twine(*first + count - 1) + " of " + Twine(rows) +
+                 "; the first one is a multiple of 8");
+    return true;
   }
   if (op.getStep()) {
-    auto step = evaluate(*op.getStep(), launch.symbols);
-    if (!step || *step < 1) {
-      fail(op, step ? "a step of rows is at least 1, but got " + Twine(*step) : Twine(toString(step.takeError())));
+    auto value = evaluate(*op.getStep(), launch.symbols);
+    if (!value || *value < 1) {
+      fail(op, value ? "a step of rows is at least 1, but got " + Twine(*value) : Twine(toString(value.takeError())));
       return true;
     }
-    pending.step = *step;
+    step = *value;
   }
-  ++launch.copied[launch.memories[cast<BlockArgument>(op.getArray()).getArgNumber()]->getName()];
+  pending->first = *first;
+  std::vector<int64_t> index = *coordinates;
+  index.push_back(*column);
+  for (int64_t row = 0; row < count; ++row) {
+    index[op.getRowAxis()] = ((*coordinates)[op.getRowAxis()] + row) * step;
+    pending->rows.push_back(pending->from->getRow(index, op.getRing().getType().getColumns()));
+  }
+  ++launch.copied[pending->from->getName()];
   size_t thread = 0;
   while (!active[thread])
     ++thread;
-  block.shared.startCopy(warpOf(thread), std::move(pending));
+  block.shared.startCopy(warpOf(thread), std::move(*pending), 1);
+  return true;
+}
+
+/// Starts the body of a copy of rows, in rounds of one row per thread.
+void Agent::enter(device::CopyRowsOp op) {
+  auto pending = isTogether(op) ? describe(op) : std::nullopt;
+  if (!pending)
+    return;
+  rowsCopied = std::move(*pending);
+  rowsCopied.rows.resize(op.getRing().getType().getRows());
+  Cells first(width);
+  for (size_t k = 0; k < width; ++k)
+    first[k] = ofInt(k);
+  push(op, op.getBody().front(), active);
+  Frame &frame = frames.back();
+  frame.index = Lanes(std::move(first));
+  frame.end = Lanes(ofInt(rowsCopied.rows.size()));
+  beginRound(frame);
+}
+
+bool Agent::finishRound(device::CopyRowsOp op, Frame &frame) {
+  int64_t columns = op.getColumns(), unit = 16 / op.getRing().getType().getElementBytes();
+  const Memory &memory = *rowsCopied.from;
+  for (size_t k = 0; k < width; ++k) {
+    if (!active[k] || !yielded[1].lanes[k].i)
+      continue;
+    Memory::Row row{0, columns, yielded[0].lanes[k].i, 1};
+    if (row.address % unit != 0) {
+      failAt(op, k, "a row begins at element " + Twine(row.address) + ", which is no multiple of 16 bytes");
+      return true;
+    }
+    for (int64_t column = 0; column < columns; ++column)
+      if (!memory.isElement(row.addressOf(column))) {
+        failAt(op, k, "a row reaches outside of its array: " + outside(row.addressOf(column), memory));
+        return true;
+      }
+    rowsCopied.rows[frame.index[k].i] = row;
+  }
+  Cells next(width);
+  for (size_t k = 0; k < width; ++k)
+    next[k] = ofInt(frame.index[k].i + width);
+  frame.index = Lanes(std::move(next));
+  if (beginRound(frame))
+    return false;
+  ++launch.copied[memory.getName()];
+  SmallVector<unsigned> warps;
+  for (size_t thread = 0; thread < width; thread += kWarpThreads)
+    warps.push_back(warpOf(thread));
+  block.shared.startCopy(warps, std::move(rowsCopied), op.kThreads);
   return true;
 }
 
@@ -503,6 +576,52 @@ void Agent::awaitStores(device::AwaitStoresOp op) {
   for (const FlightPtr &store : stores)
     block.shared.finish(*store, block.shared.getWarp(number), 1);
   stores.clear();
+}
+
+/// Every warp overwrites its part of the ring's memory, wherever that is: it must know that nothing
+/// else uses the ring.
+void Agent::publish(device::PublishOp op) {
+  Lanes cells = isWarpgroup(op) ? read(op.getFragment(), op).lanes : Lanes();
+  if (failed())
+    return;
+  device::RingType type = op.getRing().getType();
+  for (int64_t stage = 0; stage < type.getStages() && !failed(); ++stage) {
+    RingMemory *ring = block.shared.getRing(op.getRing(), stage, op);
+    if (!ring)
+      return;
+    for (unsigned warp = 0; warp < 4; ++warp) {
+      unsigned writer = block.shared.getWarp(number, warp);
+      block.shared.access(writer, *ring, stage, {0, ring->rows, true, writer, block.shared.now(writer), nullptr, op});
+    }
+    std::fill_n(ring->written.begin() + stage * ring->stageSize, ring->stageSize, 0);
+  }
+  launch.published[{launch.rank(), number, op.getResult().getAsOpaquePointer()}] = {
+      std::move(cells), launch.syncs[{launch.rank(), number}]};
+}
+
+void Agent::syncCluster(device::SyncClusterOp op) {
+  if (isWarpgroup(op))
+    ++launch.syncs[{launch.rank(), number}];
+}
+
+void Agent::loadPeer(device::LoadPeerOp op) {
+  auto rank = getUniform(op.getRank(), op);
+  if (!rank || !isWarpgroup(op))
+    return;
+  if (launch.rank() != 0)
+    return fail(op,
+                "only the block of rank 0 reads fragments of its cluster, but rank " + Twine(launch.rank()) + " does");
+  if (*rank < 0 || *rank >= launch.cluster)
+    return fail(op, "asks for rank " + Twine(*rank) + " of a cluster of " + Twine(launch.cluster) + " blocks");
+  auto found = launch.published.find({*rank, number, op.getPublished().getAsOpaquePointer()});
+  if (found == launch.published.end())
+    return fail(op, "reads a fragment that rank " + Twine(*rank) + " has not published");
+  unsigned passed = launch.syncs[{0, number}], peer = launch.syncs[{*rank, number}];
+  if (found->second.syncs >= passed)
+    return fail(op, "reads a fragment of rank " + Twine(*rank) + " that no barrier of the cluster orders before it");
+  if (*rank != 0 && peer <= passed)
+    return fail(op, "reads a fragment of rank " + Twine(*rank) + ", which may have ended: it passes no later barrier");
+  define(op.getResult(), {found->second.lanes, nullptr}, op);
 }
 
 void Agent::syncWarpgroup(device::SyncWarpgroupOp op) {

@@ -57,7 +57,11 @@ private:
   bool isTogether(mlir::Operation *op);
   std::optional<unsigned> barrierOf(mlir::Value barriers, mlir::Value slot, mlir::Operation *op);
   std::optional<std::vector<int64_t>> indicesOf(mlir::OperandRange values, mlir::Operation *op);
+  /// Returns the stage, the barrier and the array of a copy.
+  template <typename OpT> std::optional<PendingCopy> describe(OpT op);
   bool copy(device::CopyOp op);
+  void enter(device::CopyRowsOp op);
+  bool finishRound(device::CopyRowsOp op, Frame &frame);
   bool wait(device::WaitOp op);
   bool arrive(device::ArriveOp op);
   void fill(device::FillOp op);
@@ -72,6 +76,9 @@ private:
                    std::vector<int64_t> coordinates);
   void awaitStores(device::AwaitStoresOp op);
   void syncWarpgroup(device::SyncWarpgroupOp op);
+  void publish(device::PublishOp op);
+  void syncCluster(device::SyncClusterOp op);
+  void loadPeer(device::LoadPeerOp op);
   unsigned warpOf(size_t thread) const { return block.shared.getWarp(number, thread / kWarpThreads); }
   /// Operations of warps on their own registers (DeviceWarps.cpp).
   std::vector<uint8_t> activeWarps() const;
@@ -102,6 +109,7 @@ private:
   int64_t firstThread;
   std::optional<uint64_t> joined; // round of the meeting it waits in
   std::vector<FlightPtr> stores;  // bulk stores of tiles in flight
+  PendingCopy rowsCopied;         // of the device.copy_rows whose body runs
 };
 
 } // namespace moa::interp

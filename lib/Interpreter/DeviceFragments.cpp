@@ -308,6 +308,8 @@ void Agent::enter(device::IfAnyOp op) {
 bool Agent::finishRegion(Frame &frame) {
   if (auto collect = dyn_cast<device::CollectOp>(frame.op))
     return finishRound(collect, frame);
+  if (auto copy = dyn_cast<device::CopyRowsOp>(frame.op))
+    return finishRound(copy, frame);
   auto op = dyn_cast<device::IfAnyOp>(frame.op);
   if (!op)
     return true;

@@ -25,6 +25,7 @@ private:
   Error makeMemories(const KernelInputs &inputs);
   Expected<int64_t> countBlocks(device::KernelOp op);
   Error runKernels(ArrayRef<device::KernelOp> kernels);
+  void runCluster(device::KernelOp op, int64_t first);
   void runBlock(device::KernelOp op, int64_t number);
   void runRoles(device::SpecializeOp roles, const Registers &known, BlockState &block, int64_t threads);
   void drive(ArrayRef<Agent *> agents, BlockState &block, Operation *op);
@@ -55,7 +56,7 @@ Error ProgramRunner::makeMemories(const KernelInputs &inputs) {
     auto memory = std::make_unique<Memory>(names[k], *shape, Form::of(element),
                                            /*hasGaps=*/k < launch.firstWorkspace, unit);
     memory->bindStrides(launch.symbols);
-    memory->isCopied = llvm::any_of(arg.getUsers(), llvm::IsaPred<device::CopyOp>);
+    memory->isCopied = llvm::any_of(arg.getUsers(), llvm::IsaPred<device::CopyOp, device::CopyRowsOp>);
     if (k < count) {
       Array array = inputs.arrays[k];
       llvm::transform(array.data, array.data.begin(), Rounding(element));
@@ -134,13 +135,17 @@ Error ProgramRunner::runKernels(ArrayRef<device::KernelOp> kernels) {
     if (!blocks)
       return blocks.takeError();
     counts[op] = *blocks;
-    for (int64_t k = 0; k < *blocks && !launch.error; ++k)
-      options.interleaving != 0 ? order.push_back({op, k}) : runBlock(op, k);
+    int64_t cluster = op.getCluster().value_or(1);
+    if (*blocks % cluster != 0)
+      return makeError(locationText(op.getLoc()) + "a grid of " + Twine(*blocks) + " blocks in clusters of " +
+                       Twine(cluster));
+    for (int64_t k = 0; k < *blocks && !launch.error; k += cluster)
+      options.interleaving != 0 ? order.push_back({op, k}) : runCluster(op, k);
   }
   for (size_t k = order.size(); k > 1; --k)
     std::swap(order[k - 1], order[random() % k]);
   for (size_t k = 0; k < order.size() && !launch.error; ++k)
-    runBlock(order[k].first, order[k].second);
+    runCluster(order[k].first, order[k].second);
   launch.stored.clear();
   return launch.error ? makeError(*launch.error) : Error::success();
 }
@@ -148,6 +153,20 @@ Error ProgramRunner::runKernels(ArrayRef<device::KernelOp> kernels) {
 /// Returns the part of a per-thread value that a range of threads holds.
 static Lanes slice(const Lanes &lanes, int64_t first, int64_t count) {
   return Lanes(Cells(lanes.data() + first, lanes.data() + first + count));
+}
+
+/// Runs the blocks of a cluster from this one on. Only the first one reads fragments of others
+/// (device.load_peer), so it runs last.
+void ProgramRunner::runCluster(device::KernelOp op, int64_t first) {
+  launch.cluster = op.getCluster().value_or(1);
+  launch.published.clear();
+  launch.syncs.clear();
+  for (int64_t rank = launch.cluster; rank-- > 0 && !launch.error;)
+    runBlock(op, first + rank);
+  for (const auto &[place, count] : launch.syncs)
+    if (!launch.error && count != launch.syncs.begin()->second)
+      launch.fail(op->getLoc(), "blocks of a cluster pass different numbers of barriers: " + Twine(count) + " and " +
+                                    Twine(launch.syncs.begin()->second));
 }
 
 void ProgramRunner::runBlock(device::KernelOp op, int64_t number) {
@@ -159,10 +178,12 @@ void ProgramRunner::runBlock(device::KernelOp op, int64_t number) {
   device::SpecializeOp roles = entry->second;
   int64_t threads = op.getThreads();
   SmallVector<unsigned> warps; // of the agents
-  if (roles)
-    warps.assign(roles.getWarpgroups(), kWarpgroupThreads / kWarpThreads), warps.push_back(1);
-  else
+  if (roles) {
+    warps.assign(roles.getWarpgroups(), kWarpgroupThreads / kWarpThreads);
+    warps.push_back(roles.getTogether() ? kWarpgroupThreads / kWarpThreads : 1);
+  } else {
     warps.push_back(llvm::divideCeil(threads, kWarpThreads));
+  }
   BlockState block(launch, layouts, warps, options.sharedBytes);
   Registers registers;
   Agent whole(launch, registers, threads, "block " + std::to_string(launch.block), block, 0, 0);
@@ -181,7 +202,7 @@ void ProgramRunner::runRoles(device::SpecializeOp roles, const Registers &known,
   std::vector<Agent *> list;
   for (unsigned number = 0; number <= consumers; ++number) {
     bool isProducer = number == consumers;
-    int64_t first = kWarpgroupThreads * number, count = isProducer ? 1 : kWarpgroupThreads;
+    int64_t first = kWarpgroupThreads * number, count = isProducer && !roles.getTogether() ? 1 : kWarpgroupThreads;
     registers.push_back(std::make_unique<Registers>(known));
     for (auto &entry : *registers.back())
       if (static_cast<int64_t>(entry.second.lanes.size()) == threads)

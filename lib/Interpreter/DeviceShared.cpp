@@ -171,7 +171,7 @@ bool Shared::knows(const Clock &clock, const Access &access) const {
 /// Returns the reason why a warp's access conflicts with an earlier one.
 std::string Shared::describeConflict(unsigned warp, const Access &access, const Access &other) const {
   std::string at = locationText(other.op->getLoc());
-  if (other.isWrite && isa<device::CopyOp>(other.op))
+  if (other.isWrite && isa<device::CopyOp, device::CopyRowsOp>(other.op))
     return " before the copy at " + at + "is known to have completed";
   unsigned owner = other.component;
   if (isa<device::StoreTileOp>(other.op) && other.flight)
@@ -189,7 +189,9 @@ void Shared::access(unsigned warp, RingMemory &ring, int64_t stage, Access acces
   std::vector<Access> &known = ring.accesses[stage];
   for (const Access &other : known) {
     bool overlaps = other.first < access.end && access.first < other.end;
-    if (!overlaps || (!access.isWrite && !other.isWrite) || knows(clocks[warp], other))
+    // Fragments are published at places of their own.
+    bool areApart = isa<device::PublishOp>(access.op) && isa<device::PublishOp>(other.op);
+    if (!overlaps || areApart || (!access.isWrite && !other.isWrite) || knows(clocks[warp], other))
       continue;
     bool isBetweenWarps = other.component < warps && agentOf(other.component) == agentOf(warp);
     std::string who = isBetweenWarps ? warpName(warp) : agentName(agentOf(warp));
@@ -244,9 +246,10 @@ std::string Shared::describe(unsigned number) const {
          " of " + std::to_string(barrier.declared) + " arrivals";
 }
 
-void Shared::arrive(ArrayRef<unsigned> from, unsigned number, Operation *op) {
+void Shared::arrive(ArrayRef<unsigned> from, unsigned number, Operation *op, int64_t count) {
   BarrierState &barrier = barriers[number];
-  int64_t count = from.size();
+  if (count == 0)
+    count = from.size();
   std::string who = agentName(agentOf(from.front()));
   // Otherwise the arrival may count for the phase before.
   bool early = llvm::any_of(from, [&](unsigned warp) { return clocks[warp][barrier.component] < barrier.phase; });
@@ -316,37 +319,39 @@ bool Shared::wait(unsigned agent, unsigned number, bool parity, Operation *op) {
 // The copy engine
 //===----------------------------------------------------------------------===//
 
-void Shared::startCopy(unsigned warp, PendingCopy copy) {
-  RingMemory &ring = *getRing(copy.op.getRing(), copy.stage, copy.op);
+int64_t RingMemory::bytesOf(const PendingCopy &copy) const {
+  return copy.rows.size() * columns * type.getElementBytes();
+}
+
+void Shared::startCopy(ArrayRef<unsigned> by, PendingCopy copy, int64_t arrivals) {
+  RingMemory &ring = *getRing(copy.ring, copy.stage, copy.op);
   BarrierState &barrier = barriers[copy.barrier];
   Access write;
-  write.end = ring.rows;
+  write.first = copy.first;
+  write.end = copy.first + copy.rows.size();
   write.isWrite = true;
   write.component = barrier.component;
   write.stamp = barrier.phase + 1;
   write.op = copy.op;
-  access(warp, ring, copy.stage, write);
-  std::fill_n(ring.written.begin() + copy.stage * ring.stageSize, ring.stageSize, 0);
-  barrier.bytes += ring.type.getStageBytes();
+  access(by.front(), ring, copy.stage, write);
+  for (int64_t row = write.first; row < write.end; ++row)
+    for (int64_t column = 0; column < ring.columns; ++column)
+      ring.written[ring.placeOf(copy.stage, row, column)] = 0;
+  barrier.bytes += ring.bytesOf(copy);
   unsigned number = copy.barrier;
   Operation *op = copy.op;
   copies.push_back(std::move(copy));
-  arrive(warp, number, op);
+  arrive(by, number, op, arrivals);
 }
 
 void Shared::completeCopy(size_t which) {
   PendingCopy copy = std::move(copies[which]);
   copies.erase(copies.begin() + which);
-  RingMemory &ring = *getRing(copy.op.getRing(), copy.stage, copy.op);
-  const Memory &memory = *launch.memories[cast<BlockArgument>(copy.op.getArray()).getArgNumber()];
-  std::vector<int64_t> index = copy.coordinates;
-  index.push_back(0);
-  unsigned rowAxis = copy.op.getRowAxis();
+  RingMemory &ring = *getRing(copy.ring, copy.stage, copy.op);
+  const Memory &memory = *copy.from;
   bool hasStores = !launch.stored.empty();
-  for (int64_t row = 0; row < ring.rows; ++row) {
-    index[rowAxis] = (copy.coordinates[rowAxis] + row) * copy.step;
-    index.back() = copy.column;
-    Memory::Row elements = memory.getRow(index, ring.columns);
+  for (auto [number, elements] : llvm::enumerate(copy.rows)) {
+    int64_t row = copy.first + number;
     for (int64_t column = 0; column < ring.columns; ++column) {
       if (!elements.contains(column)) {
         ring.write(copy.stage, row, column, 0);
@@ -363,7 +368,7 @@ void Shared::completeCopy(size_t which) {
     }
   }
   BarrierState &barrier = barriers[copy.barrier];
-  barrier.bytes -= ring.type.getStageBytes();
+  barrier.bytes -= ring.bytesOf(copy);
   completePhase(barrier, copy.op);
   ++progress;
 }
@@ -376,7 +381,7 @@ void Shared::checkEnd(Operation *kernel) {
   for (const auto &ring : rings)
     for (auto [stage, accesses] : llvm::enumerate(ring->accesses))
       for (const Access &access : accesses) {
-        bool isCopy = access.isWrite && isa<device::CopyOp>(access.op);
+        bool isCopy = access.isWrite && isa<device::CopyOp, device::CopyRowsOp>(access.op);
         bool isStore = !access.isWrite && isa<device::StoreTileOp>(access.op);
         bool isKnown = llvm::any_of(clocks, [&](const Clock &clock) { return knows(clock, access); });
         if ((isCopy || isStore) && !isKnown)

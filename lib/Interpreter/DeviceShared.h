@@ -33,6 +33,8 @@ struct Access {
   mlir::Operation *op = nullptr;
 };
 
+struct PendingCopy;
+
 /// One ring: elements in the order of its type, and the accesses to its rows.
 struct RingMemory {
   RingMemory(device::RingType type, std::string name);
@@ -53,6 +55,7 @@ struct RingMemory {
   }
   /// Returns true if all elements of rows from `first` and of columns in [from, to) are written.
   bool isWritten(int64_t stage, int64_t first, int64_t count, int64_t from, int64_t to) const;
+  int64_t bytesOf(const PendingCopy &copy) const;
   double read(int64_t stage, int64_t row, int64_t column) const { return decode(bits[placeOf(stage, row, column)]); }
   void write(int64_t stage, int64_t row, int64_t column, double value) {
     int64_t place = placeOf(stage, row, column);
@@ -85,12 +88,12 @@ struct BarrierState {
 
 /// A copy that was issued and is not complete.
 struct PendingCopy {
-  device::CopyOp op;
-  unsigned ring = 0, barrier = 0;
-  int64_t stage = 0;
-  std::vector<int64_t> coordinates;
-  int64_t column = 0; // first column of the tile on the last axis
-  int64_t step = 1;   // distance of rows along their axis
+  mlir::Operation *op = nullptr;
+  const Memory *from = nullptr;
+  mlir::Value ring;
+  unsigned barrier = 0;
+  int64_t stage = 0, first = 0;  // of the rows in the ring
+  std::vector<Memory::Row> rows; // the source of each row; columns outside of it become zero
 };
 
 class Shared {
@@ -115,8 +118,8 @@ public:
   /// `columns`.
   bool checkWritten(const RingMemory &ring, int64_t stage, int64_t first, int64_t rows, int64_t columns,
                     mlir::Operation *op, unsigned agent, int64_t firstColumn = 0);
-  /// Counts one arrival for each of these warps of one agent.
-  void arrive(llvm::ArrayRef<unsigned> warps, unsigned barrier, mlir::Operation *op);
+  /// Counts arrivals of these warps of one agent, one for each unless `count` is given.
+  void arrive(llvm::ArrayRef<unsigned> warps, unsigned barrier, mlir::Operation *op, int64_t count = 0);
   /// Returns true if the phase has completed. Then the agent's warps learn the knowledge of its
   /// arrivals.
   bool wait(unsigned agent, unsigned barrier, bool parity, mlir::Operation *op);
@@ -131,7 +134,8 @@ public:
     for (unsigned warp = firstWarp; warp < firstWarp + count; ++warp)
       flight.stamps[warp] = now(warp);
   }
-  void startCopy(unsigned warp, PendingCopy copy);
+  /// Starts a copy by these warps of an agent, which makes `arrivals` arrivals on its barrier.
+  void startCopy(llvm::ArrayRef<unsigned> warps, PendingCopy copy, int64_t arrivals);
   void completeCopy(size_t which);
   size_t countCopies() const { return copies.size(); }
   /// Synchronises these warps: each learns the knowledge of all, then its own clock advances. An

@@ -365,7 +365,7 @@ void Threads::select(arith::SelectOp op) {
 // Memory
 //===----------------------------------------------------------------------===//
 
-static std::string outside(int64_t address, const Memory &memory) {
+std::string interp::outside(int64_t address, const Memory &memory) {
   return "address " + std::to_string(address) + " is no element of '" + memory.getName() + "' of shape " +
          indexText(memory.getShape());
 }

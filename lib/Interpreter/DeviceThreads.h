@@ -31,6 +31,17 @@ struct Launch {
   std::map<std::string, int64_t> copied; // copied tiles, by name of their array
   int64_t cleared = 0;                   // stages with masked-out rows cleared
   int64_t block = 0, blocks = 0;         // number of the current block, and of all
+  /// A fragment that a warpgroup of a block of the current cluster has published.
+  struct Published {
+    Lanes lanes;
+    unsigned syncs; // barriers of the cluster before it
+  };
+  /// By rank of the block in its cluster, warpgroup and result of device.publish.
+  std::map<std::tuple<int64_t, unsigned, void *>, Published> published;
+  /// Barriers of the cluster that a warpgroup has passed, by rank and warpgroup.
+  std::map<std::pair<int64_t, unsigned>, unsigned> syncs;
+  int64_t cluster = 1; // blocks of a cluster of the current kernel
+  int64_t rank() const { return block % cluster; }
   llvm::DenseMap<mlir::Operation *, int64_t> symbolValues;
   llvm::DenseMap<mlir::Operation *, std::optional<Instr>> instrs;
   llvm::DenseMap<mlir::Operation *, Lanes> constants;
@@ -167,6 +178,9 @@ private:
 
   llvm::DenseMap<mlir::Value, std::unique_ptr<PrivateArray>> privates;
 };
+
+/// Describes an address that is no element of an array, for messages.
+std::string outside(int64_t address, const Memory &memory);
 
 } // namespace moa::interp
 

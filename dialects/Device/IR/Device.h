@@ -20,6 +20,9 @@ inline constexpr int64_t kTurns = 33;
 /// Returns true if an operation of the dialect uses only registers of its thread and warp, arrays,
 /// and values that are the same for all threads of the grid.
 bool isPlainOp(mlir::Operation *op);
+/// Returns true if threads copy rows that complete phases of these barriers (device.copy_rows).
+/// Contractions read shared memory through another proxy, so waits for such a phase need a fence.
+bool isFilledByThreads(mlir::Value barriers);
 } // namespace moa::device
 
 #endif // MOA_DIALECTS_DEVICE_IR_DEVICE_H

@@ -64,13 +64,26 @@ def Device_KernelOp : Device_Op<"kernel",
 
         device.kernel @name blocks "B*H*((N + 127)/128)" threads 128 { … }
 
-    Constraints: `threads` is a multiple of 32 and at most 1024 (C1); `blocks` is an expression over
-    the program's symbols (C2); the body has no arguments (C3).
+    With `cluster` C, each C blocks with adjacent numbers form a thread block cluster: they run at the
+    same time and can read each other's shared memory (`device.publish`). The rank of block b in its
+    cluster is b mod C.
+
+        device.kernel @name blocks "8*B*G" threads 256 cluster 8 { … }
+
+    Constraints:
+
+    - C1: `threads` is a multiple of 32 and at most 1024.
+    - C2: `blocks` is an expression over the program's symbols.
+    - C3: The body has no arguments.
+    - C4: `cluster` is 2, 4 or 8, and the kernel has no `device.next_block`.
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$blocks, I64Attr:$threads);
+  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$blocks, I64Attr:$threads, OptionalAttr<I64Attr>:$cluster);
   let regions = (region SizedRegion<1>:$body);
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::llvm::StringRef":$blocks, "int64_t":$threads), [{
+    build($_builder, $_state, name, blocks, threads, ::mlir::IntegerAttr());
+  }]>];
   let assemblyFormat = [{
-    $sym_name `blocks` $blocks `threads` $threads attr-dict-with-keyword $body
+    $sym_name `blocks` $blocks `threads` $threads (`cluster` $cluster^)? attr-dict-with-keyword $body
   }];
   let hasVerifier = 1;
 }

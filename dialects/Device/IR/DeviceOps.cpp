@@ -31,7 +31,7 @@ bool ProgramOp::isWorkspace(Value array) {
 
 bool ProgramOp::hasTiles(Value array) {
   return !isWorkspace(array) &&
-         llvm::any_of(array.getUsers(), [](Operation *user) { return isa<CopyOp, StoreTileOp>(user); });
+         llvm::any_of(array.getUsers(), [](Operation *user) { return isa<CopyOp, CopyRowsOp, StoreTileOp>(user); });
 }
 
 Value ProgramOp::addWorkspace(StringRef name, ArrayType type) {
@@ -90,6 +90,10 @@ LogicalResult KernelOp::verify() {
     return emitOpError("expects an integer expression as the blocks (C2), but got '") << getBlocks() << "': " << why;
   if (getBody().getNumArguments() != 0)
     return emitOpError("expects no arguments of its own (C3), but got ") << getBody().getNumArguments();
+  if (getCluster() && *getCluster() != 2 && *getCluster() != 4 && *getCluster() != 8)
+    return emitOpError("expects a cluster of 2, 4 or 8 blocks (C4), but got ") << static_cast<int64_t>(*getCluster());
+  if (getCluster() && !getBody().front().getOps<NextBlockOp>().empty())
+    return emitOpError("expects no cluster in a kernel with device.next_block (C4)");
   return success();
 }
 
@@ -319,6 +323,8 @@ LogicalResult SpecializeOp::verify() {
   int64_t threads = 128 * (getWarpgroups() + 1);
   if (!kernel || static_cast<int64_t>(kernel.getThreads()) != threads)
     return emitOpError("expects a block of ") << threads << " threads, one warpgroup per consumer and one more (C1)";
+  if (getTogether() && !kernel.getBody().front().getOps<NextBlockOp>().empty())
+    return emitOpError("expects a producer of one thread in a kernel with device.next_block (C2)");
   return success();
 }
 
@@ -397,8 +403,88 @@ LogicalResult CopyOp::verify() {
   auto number = step ? step->getConstant() : std::nullopt;
   if (!step || (number && *number < 1))
     return emitOpError("expects an expression, at least 1, as the step of rows (C3), but got '") << *getStep() << "'";
+  int64_t rows = getRing().getType().getRows();
+  if (getFirst() && (getTileRows() < 8 || getTileRows() % 8 != 0 || rows % getTileRows() != 0))
+    return emitOpError("expects a count of rows that is a multiple of 8 and divides ")
+           << rows << " (C4), but got " << getTileRows();
   return verifyParameter(*this, getArray(), /*output=*/false, /*orWorkspace=*/true);
 }
+
+YieldOp CopyRowsOp::getYield() { return cast<YieldOp>(getBody().front().getTerminator()); }
+
+LogicalResult CopyRowsOp::verify() {
+  RingType ring = getRing().getType();
+  if (getArray().getType().getElementType() != ring.getElementType())
+    return emitOpError("expects the ring's element type ")
+           << ring.getElementType() << " (C1), but got " << getArray().getType().getElementType();
+  Block &block = getBody().front();
+  auto yield = block.empty() ? YieldOp() : dyn_cast<YieldOp>(block.back());
+  if (block.getNumArguments() != 1 || !block.getArgument(0).getType().isIndex() || !yield ||
+      yield.getValues().size() != 2 || !yield.getValues()[0].getType().isIndex() ||
+      !yield.getValues()[1].getType().isInteger(1))
+    return emitOpError("expects a body from one index to an index and a boolean (C2)");
+  int64_t columns = getColumns(), unit = 16 / ring.getElementBytes();
+  if (columns < unit || columns % unit != 0 || columns > ring.getColumns())
+    return emitOpError("expects columns in multiples of ")
+           << unit << ", up to " << ring.getColumns() << " (C3), but got " << columns;
+  auto roles = (*this)->getParentOfType<SpecializeOp>();
+  if (!roles || !roles.getTogether() || !roles.getProducer().isAncestor((*this)->getParentRegion()))
+    return emitOpError("expects a producer that works together (C4)");
+  int64_t arrivals = getBarriers().getType().getArrivals();
+  if (arrivals != kThreads)
+    return emitOpError("expects barriers of ") << kThreads << " arrivals (C5), but got " << arrivals;
+  return verifyParameter(*this, getArray(), /*output=*/false, /*orWorkspace=*/true);
+}
+
+/// Returns the consumers of a block whose cluster has several, or null.
+static SpecializeOp findClusteredRoles(Operation *op) {
+  auto kernel = op->getParentOfType<KernelOp>();
+  auto roles = op->getParentOfType<SpecializeOp>();
+  bool isConsumer = roles && roles.getConsumer().isAncestor(op->getParentRegion());
+  return kernel && kernel.getCluster() && isConsumer ? roles : SpecializeOp();
+}
+
+int64_t PublishOp::getBytes() {
+  return 4 * 128 * getFragment().getType().getLayout().getNumRegisters() *
+         (*this)->getParentOfType<SpecializeOp>().getWarpgroups();
+}
+
+LogicalResult PublishOp::verify() {
+  if (!findClusteredRoles(*this))
+    return emitOpError("expects to stand in a consumer of a kernel with clusters (C1)");
+  Type element = getFragment().getType().getElementType();
+  if (!element.isF32() && !element.isInteger(32))
+    return emitOpError("expects elements of f32 or i32 (C2), but got ") << element;
+  RingType ring = getRing().getType();
+  int64_t room = ring.getStages() * ring.getStageBytes(), at = getAt();
+  if (at % 16 != 0 || at + getBytes() > room)
+    return emitOpError("expects a place at whole 16 bytes with room in the ring's ")
+           << room << " bytes (C3), but got " << getBytes() << " bytes at " << at;
+  for (Operation *user : getRing().getUsers())
+    if (auto other = dyn_cast<PublishOp>(user); other && other != *this)
+      if (at < static_cast<int64_t>(other.getAt()) + other.getBytes() &&
+          static_cast<int64_t>(other.getAt()) < at + getBytes())
+        return emitOpError("expects a place that no other fragment has (C4), but got ") << at;
+  return success();
+}
+
+LogicalResult LoadPeerOp::verify() {
+  if (!findClusteredRoles(*this))
+    return emitOpError("expects to stand in a consumer of a kernel with clusters (C1)");
+  auto published = getPublished().getDefiningOp<PublishOp>();
+  if (!published || published.getFragment().getType() != getResult().getType())
+    return emitOpError("expects the result of a device.publish and its fragment's type (C2), but got ")
+           << getResult().getType();
+  return success();
+}
+
+LogicalResult SyncClusterOp::verify() {
+  if (!findClusteredRoles(*this))
+    return emitOpError("expects to stand in a consumer of a kernel with clusters (C1)");
+  return success();
+}
+
+bool isFilledByThreads(Value barriers) { return llvm::any_of(barriers.getUsers(), llvm::IsaPred<CopyRowsOp>); }
 
 LogicalResult FillOp::verify() {
   Type element = getResult().getType().getElementType();

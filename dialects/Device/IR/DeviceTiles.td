@@ -47,19 +47,23 @@ def Device_SpecializeOp : Device_Op<"specialize", [NoRegionArguments, NoTerminat
   let summary = "Warp specialisation: a producer warpgroup and consumer warpgroups";
   let description = [{
     The first `warpgroups` warpgroups of the block run `consumer`; the last one runs `producer`,
-    with one active thread. Each role has its own number of registers per thread. If `condition` is
-    false, the block ends before any setup. The condition is the same for all threads of a block.
+    with one active thread. With `together` all of its 128 threads are active, and its values are
+    the same for all of them outside of `device.copy_rows`. Each role has its own number of
+    registers per thread. If `condition` is false, the block ends before any setup. The condition is
+    the same for all threads of a block.
 
         device.specialize if %chosen consumers 2 registers 240 { … } producer registers 24 { … }
+        device.specialize consumers 1 registers 208 { … } producer together registers 40 { … }
 
-    Constraint: the block has 128·(warpgroups + 1) threads (C1).
+    Constraints: the block has 128·(warpgroups + 1) threads (C1); a kernel with `device.next_block`
+    has a producer of one thread (C2).
   }];
   let arguments = (ins I64Attr:$warpgroups, I64Attr:$consumer_registers,
-                       I64Attr:$producer_registers, Optional<I1>:$condition);
+                       I64Attr:$producer_registers, Optional<I1>:$condition, UnitAttr:$together);
   let regions = (region SizedRegion<1>:$consumer, SizedRegion<1>:$producer);
   let assemblyFormat = [{
     (`if` $condition^)? `consumers` $warpgroups `registers` $consumer_registers $consumer
-    `producer` `registers` $producer_registers $producer attr-dict
+    `producer` (`together` $together^)? `registers` $producer_registers $producer attr-dict
   }];
   let hasVerifier = 1;
 }
@@ -167,8 +171,12 @@ def Device_CopyOp : Device_Op<"copy", [AttrSizedOperandSegments]> {
   let description = [{
     `coordinates` are indices of all axes but the last. The tile starts there. It spans the last
     axis, from its start or from `column`, and the axis `row_axis`. Elements outside the array are
-    filled with zeros. The bytes of the stage are announced to the barrier, which the copy
-    completes. One thread executes this. A workspace array was stored by an earlier kernel.
+    filled with zeros. The copy arrives on the barrier once and announces its bytes, which complete
+    the phase when they have landed. One thread of the role does this. A workspace array was stored
+    by an earlier kernel.
+
+    With `first` and `count`, the copy fills only `count` rows of the stage, from row `first` on. A
+    stage may consist of several such parts, for example of pages. Both are multiples of 8.
 
     With `step` s, an expression over the symbols, rows are every s-th index of their axis, and the
     coordinate counts these rows. So row r of the tile at coordinate c is the index (c + r)·s. The
@@ -178,25 +186,85 @@ def Device_CopyOp : Device_Op<"copy", [AttrSizedOperandSegments]> {
           : <[B, H, M, 64], bf16>, <2, [128, 64], bf16>, <2, 1>
         device.copy %K[%b, %h, %row] rows 2 step "M/1024" to %keys[%stage] signals %full[%stage]
           : <[B, H, M, 64], bf16>, <2, [128, 64], bf16>, <2, 1>
+        device.copy %K[%page, %zero] rows 1 to %keys[%stage] first %r count 16 signals %full[%stage]
+          : <[P, 16, 64], bf16>, <2, [128, 64], bf16>, <2, 8>
 
     Constraints:
 
     - C1: The array is an input or of the workspace, and has the ring's element type.
     - C2: All axes but the last have coordinates, and `row_axis` is one of them.
     - C3: A step is an expression, at least 1 if it is constant.
+    - C4: `first` and `count` come together. The count is a multiple of 8 that divides the ring's rows.
   }];
   let arguments = (ins Arg<MoA_ArrayType, "", [MemRead]>:$array,
                        Variadic<Index>:$coordinates, Optional<Index>:$column, I64Attr:$row_axis,
                        OptionalAttr<StrAttr>:$step, Arg<Device_RingType, "", [MemWrite]>:$ring, Index:$stage,
-                       Device_BarriersType:$barriers, Index:$slot);
+                       Device_BarriersType:$barriers, Index:$slot, Optional<Index>:$first,
+                       OptionalAttr<I64Attr>:$count);
+  let builders = [
+    OpBuilder<(ins "::mlir::Value":$array, "::mlir::ValueRange":$coordinates, "::mlir::Value":$column,
+                   "::mlir::IntegerAttr":$rowAxis, "::mlir::StringAttr":$step, "::mlir::Value":$ring,
+                   "::mlir::Value":$stage, "::mlir::Value":$barriers, "::mlir::Value":$slot), [{
+      build($_builder, $_state, array, coordinates, column, rowAxis, step, ring, stage, barriers, slot,
+            ::mlir::Value(), ::mlir::IntegerAttr());
+    }]>];
   let assemblyFormat = [{
     $array `[` $coordinates `]` (`columns` $column^)? `rows` $row_axis (`step` $step^)? `to` $ring `[` $stage `]`
-    `signals` $barriers `[` $slot `]` attr-dict
+    (`first` $first^ `count` $count)? `signals` $barriers `[` $slot `]` attr-dict
     `:` type($array) `,` type($ring) `,` type($barriers)
   }];
   let extraClassDeclaration = [{
     /// Returns the distance of rows along their axis, in indices.
     SymExpr getRowStep() { return getStep() ? *SymExpr::parse(*getStep()) : SymExpr(1); }
+    /// Returns the number of rows that the copy fills.
+    int64_t getTileRows() { return getCount().value_or(getRing().getType().getRows()); }
+    int64_t getBytes() {
+      RingType ring = getRing().getType();
+      return getTileRows() * ring.getColumns() * ring.getElementBytes();
+    }
+  }];
+  let hasVerifier = 1;
+}
+
+def Device_CopyRowsOp : Device_Op<"copy_rows", [SingleBlock, RecursiveMemoryEffects]> {
+  let summary = "Asynchronous copy of a tile whose rows have addresses of their own (cp.async)";
+  let description = [{
+    The body computes, for each row r of the stage, the offset of the row's first element and
+    whether the row is present. The first `columns` elements of a present row are copied from there.
+    All other elements of the stage become zero. Offsets count elements and are multiples of 16
+    bytes.
+
+    The threads of a producer that works `together` share the rows in units of 16 bytes. Each arrives
+    on the barrier when its copies have landed, so a phase takes 128 arrivals. A wait for this barrier
+    also orders the rows before contractions that read them.
+
+        device.copy_rows %K columns 64 to %keys[%stage] signals %full[%stage]
+          : <[P, H, 64], bf16>, <2, [128, 64], bf16>, <2, 128> {
+        ^bb0(%r: index):
+          …
+          device.yield %offset, %present : index, i1
+        }
+
+    Constraints:
+
+    - C1: The array is an input or of the workspace, and has the ring's element type.
+    - C2: The body takes one index and yields an index and a boolean.
+    - C3: `columns` is a multiple of 16 bytes, at most the ring's columns.
+    - C4: It is in a producer that works `together`.
+    - C5: The barriers take 128 arrivals.
+  }];
+  let arguments = (ins Arg<MoA_ArrayType, "", [MemRead]>:$array, I64Attr:$columns,
+                       Arg<Device_RingType, "", [MemWrite]>:$ring, Index:$stage,
+                       Device_BarriersType:$barriers, Index:$slot);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $array `columns` $columns `to` $ring `[` $stage `]` `signals` $barriers `[` $slot `]` attr-dict
+    `:` type($array) `,` type($ring) `,` type($barriers) $body
+  }];
+  let extraClassDeclaration = [{
+    /// Returns the threads that share the rows, which is also the number of arrivals.
+    static constexpr int64_t kThreads = 128;
+    YieldOp getYield();
   }];
   let hasVerifier = 1;
 }
@@ -471,6 +539,65 @@ def Device_AwaitStoresOp : Device_Op<"await_stores"> {
   let assemblyFormat = "attr-dict";
 }
 
+def Device_PublishOp : Device_Op<"publish"> {
+  let summary = "Stores a fragment in shared memory for the other blocks of the cluster";
+  let description = [{
+    Every consumer warpgroup stores its fragment in the memory of a ring, from byte `at` on. The
+    stages of the ring hold no tiles afterwards. All contractions that read them must be awaited, and
+    no copy into them may follow. Other blocks read the fragment by `device.load_peer`, after
+    `device.sync_cluster`.
+
+        %p = device.publish %sums in %keys at 1024 : !device.fragment<…>, <2, [128, 64], bf16>
+
+    Constraints:
+
+    - C1: It is in a consumer of a kernel with clusters.
+    - C2: The elements are f32 or i32.
+    - C3: `at` is a multiple of 16, and the ring has room for all registers of the consumers.
+    - C4: No other fragment is published at the same place.
+  }];
+  let arguments = (ins Device_FragmentType:$fragment, Arg<Device_RingType, "", [MemWrite]>:$ring, I64Attr:$at);
+  let results = (outs Device_PublishedType:$result);
+  let assemblyFormat = "$fragment `in` $ring `at` $at attr-dict `:` type($fragment) `,` type($ring)";
+  let extraClassDeclaration = [{
+    /// Returns the bytes of the registers of all consumers.
+    int64_t getBytes();
+  }];
+  let hasVerifier = 1;
+}
+
+def Device_SyncClusterOp : Device_Op<"sync_cluster"> {
+  let summary = "A barrier of the consumers of all blocks of a cluster";
+  let description = [{
+    Each warp continues when all consumers of the cluster have arrived, and then sees the fragments
+    that they published. A second barrier after the last `device.load_peer` keeps the shared memory
+    of each block alive until others have read it.
+
+        device.sync_cluster
+
+    Constraint: it is in a consumer of a kernel with clusters (C1).
+  }];
+  let assemblyFormat = "attr-dict";
+  let hasVerifier = 1;
+}
+
+def Device_LoadPeerOp : Device_Op<"load_peer", [MemoryEffects<[MemRead]>]> {
+  let summary = "Reads a fragment that a block of the cluster has published";
+  let description = [{
+    The result is the fragment that the same warpgroup of the block with this rank has published. Only
+    the block of rank 0 reads, so that a cluster combines its fragments in order of ranks.
+
+        %x = device.load_peer %p of %rank : !device.fragment<…>
+
+    Constraints: it is in a consumer of a kernel with clusters (C1); the operand is the result of a
+    `device.publish` of a fragment of this type (C2).
+  }];
+  let arguments = (ins Device_PublishedType:$published, Index:$rank);
+  let results = (outs Device_FragmentType:$result);
+  let assemblyFormat = "$published `of` $rank attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
 def Device_SyncWarpgroupOp : Device_Op<"sync_warpgroup"> {
   let summary = "A barrier of the four warps of a warpgroup";
   let description = [{
@@ -638,11 +765,11 @@ def Device_IfAnyOp : Device_Op<"if_any", [SingleBlock, NoRegionArguments,
 }
 
 def Device_YieldOp : Device_Op<"yield", [Terminator, Pure,
-                                        ParentOneOf<["MapOp", "IfAnyOp", "CollectOp"]>]> {
-  let summary = "Ends the body of a map, a conditional or a collection";
+                                        ParentOneOf<["MapOp", "IfAnyOp", "CollectOp", "CopyRowsOp"]>]> {
+  let summary = "Ends the body of a map, a conditional, a collection or a copy of rows";
   let description = [{
     In a map it yields one scalar per result, in a conditional the fragments of the results, in a
-    collection one boolean per list.
+    collection one boolean per list, in a copy of rows an offset and a boolean.
 
         device.yield %1 : f32
   }];

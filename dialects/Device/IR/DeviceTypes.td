@@ -112,6 +112,16 @@ def Device_BarriersType : TypeDef<Device_Dialect, "Barriers"> {
   let assemblyFormat = "`<` $stages `,` $arrivals `>`";
 }
 
+def Device_PublishedType : TypeDef<Device_Dialect, "Published"> {
+  let mnemonic = "published";
+  let summary = "A fragment that each block of a cluster has published";
+  let description = [{
+    The registers of a fragment in the shared memory of each block of a cluster.
+
+        !device.published
+  }];
+}
+
 def Device_MembersType : TypeDef<Device_Dialect, "Members"> {
   let mnemonic = "members";
   let summary = "A list of indices in shared memory";

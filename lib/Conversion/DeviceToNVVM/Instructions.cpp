@@ -255,6 +255,15 @@ void Instructions::copyBox(Value to, Value map, Value barrier, ValueRange at) {
            "r,l,r" + constraints + ",~{memory}", operands, {});
 }
 
+/// Copies `bytes`, 16 or 0, and fills the rest of the 16 bytes with zeros.
+void Instructions::copyUnit(Value to, Value from, Value bytes) {
+  assembly("cp.async.cg.shared.global [$0], [$1], 16, $2;", "r,l,r,~{memory}", {to, from, bytes}, {});
+}
+
+void Instructions::arriveCopied(Value barrier) {
+  assembly("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [$0];", "r,~{memory}", barrier, {});
+}
+
 void Instructions::storeBox(Value from, Value map, ValueRange at) {
   auto [list, constraints] = coordinates(2, at.size());
   Values operands{map, from};
@@ -273,6 +282,17 @@ void Instructions::commitStores(bool andWait) {
 void Instructions::awaitStores() { assembly("cp.async.bulk.wait_group.read 0;", "~{memory}", {}, {}); }
 
 void Instructions::publishShared() { assembly("fence.proxy.async.shared::cta;", "~{memory}", {}, {}); }
+
+void Instructions::syncCluster() {
+  assembly("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;", "~{memory}", {}, {});
+}
+
+Value Instructions::loadPeer(Value address, Value rank, Type type) {
+  bool isFloat = isa<FloatType>(type);
+  return assembly("{\n\t.reg .b32 place;\n\tmapa.shared::cluster.u32 place, $1, $2;\n\tld.shared::cluster." +
+                      std::string(isFloat ? "f32" : "u32") + " $0, [place];\n\t}",
+                  std::string(isFloat ? "=f" : "=r") + ",r,r,~{memory}", {address, rank}, type)[0];
+}
 
 //===----------------------------------------------------------------------===//
 // Tensor cores

@@ -120,6 +120,12 @@ public:
   void expectBytes(mlir::Value barrier, int64_t bytes);
   /// Copies one box of an array; coordinates are innermost first.
   void copyBox(mlir::Value to, mlir::Value map, mlir::Value barrier, mlir::ValueRange at);
+  void copyUnit(mlir::Value to, mlir::Value from, mlir::Value bytes);
+  /// Arrives once per thread, when its copies of units have landed.
+  void arriveCopied(mlir::Value barrier);
+  void syncCluster();
+  /// Reads a word at an address of this block in the shared memory of another block of the cluster.
+  mlir::Value loadPeer(mlir::Value address, mlir::Value rank, mlir::Type type);
   void storeBox(mlir::Value from, mlir::Value map, mlir::ValueRange at);
   /// Commits the boxes stored so far as one group. With `andWait` waits until all groups have been
   /// read.

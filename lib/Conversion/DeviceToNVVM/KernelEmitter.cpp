@@ -37,6 +37,9 @@ LLVM::LLVMFuncOp KernelEmitter::createFunction() {
   function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), b.getUnitAttr());
   function->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(),
                     b.getDenseI32ArrayAttr({static_cast<int32_t>(launch.threads), 1, 1}));
+  if (kernel.getCluster())
+    function->setAttr(NVVM::NVVMDialect::getClusterDimAttrName(),
+                      b.getDenseI32ArrayAttr({static_cast<int32_t>(*kernel.getCluster()), 1, 1}));
   if (launch.sharedBytes)
     function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                       b.getI32IntegerAttr(static_cast<int32_t>(launch.residents)));

@@ -108,11 +108,15 @@ private:
   mlir::Value appendMembers(mlir::Value list, mlir::Value count, mlir::Value in, mlir::Value number);
   void emitMember(device::MemberOp op);
   void emitCopy(device::CopyOp op);
+  void emitCopyRows(device::CopyRowsOp op);
   void emitStoreTile(device::StoreTileOp op);
   void putFragment(mlir::Value tile, int64_t rows, mlir::ValueRange packed);
   void clearColumns(mlir::Value tile, int64_t rows, int64_t threads,
                     llvm::function_ref<mlir::Value(mlir::Value)> wordOf);
   void emitClear(device::ClearUnseenOp op);
+  mlir::Value publishedAt(device::PublishOp op, int64_t words, int64_t number);
+  void emitPublish(device::PublishOp op);
+  void emitLoadPeer(device::LoadPeerOp op);
   mlir::Value unseenBits(mlir::ValueRange seen);
   void emitFill(device::FillOp op);
   void emitContract(device::ContractOp op);

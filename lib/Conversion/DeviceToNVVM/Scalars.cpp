@@ -55,10 +55,11 @@ void KernelEmitter::emit(Operation *op) {
       .Case<device::LoadRunOp>([&](auto load) { emitLoadRun(load); })
       .Case<device::StoreRunOp>([&](auto store) { emitStoreRun(store); })
       .Case<device::SharedOp, device::BarriersOp, device::SpecializeOp, device::WarpgroupOp, device::KeptOp,
-            device::AwaitConsumersOp, device::CopyOp, device::WaitOp, device::ArriveOp, device::FillOp,
-            device::ContractOp, device::AwaitOp, device::ClearUnseenOp, device::StoreTileOp, device::AwaitStoresOp,
-            device::SyncWarpgroupOp, device::ContractFragmentsOp, device::LoadFragmentOp, device::ConvertLayoutOp,
-            device::CollectOp, device::MemberOp, device::MapOp, device::ReduceOp, device::AnyOp, device::IfAnyOp>(
+            device::AwaitConsumersOp, device::CopyOp, device::CopyRowsOp, device::PublishOp, device::LoadPeerOp,
+            device::SyncClusterOp, device::WaitOp, device::ArriveOp, device::FillOp, device::ContractOp,
+            device::AwaitOp, device::ClearUnseenOp, device::StoreTileOp, device::AwaitStoresOp, device::SyncWarpgroupOp,
+            device::ContractFragmentsOp, device::LoadFragmentOp, device::ConvertLayoutOp, device::CollectOp,
+            device::MemberOp, device::MapOp, device::ReduceOp, device::AnyOp, device::IfAnyOp>(
           [&](auto) { emitTile(op); })
       .Default([&](Operation *) { emitScalar(op); });
 }

@@ -36,11 +36,14 @@ void KernelEmitter::emitTile(Operation *op) {
       .Case<device::CollectOp>([&](auto collect) { emitCollect(collect); })
       .Case<device::MemberOp>([&](auto member) { emitMember(member); })
       .Case<device::CopyOp>([&](auto copy) { emitCopy(copy); })
+      .Case<device::CopyRowsOp>([&](auto copy) { emitCopyRows(copy); })
       .Case<device::WaitOp>([&](auto wait) {
         Value parity = to.narrow(value(wait.getParity()));
         if (blockParity && wait.getBarriers().template getDefiningOp<device::BarriersOp>().getOdd())
           parity = to.make<arith::XOrIOp>(parity, blockParity);
         to.wait(slot(wait.getBarriers(), wait.getSlot()), parity);
+        if (device::isFilledByThreads(wait.getBarriers()))
+          to.publishShared();
       })
       .Case<device::ArriveOp>([&](auto arrive) { to.arrive(slot(arrive.getBarriers(), arrive.getSlot()), lane); })
       .Case<device::FillOp>([&](auto fill) { emitFill(fill); })
@@ -53,6 +56,9 @@ void KernelEmitter::emitTile(Operation *op) {
         if (!isa_and_nonnull<device::StoreTileOp>(op->getPrevNode()))
           when(to.equals(to.rem(to.thread(), 128), 0), [&] { to.awaitStores(); });
       })
+      .Case<device::PublishOp>([&](auto published) { emitPublish(published); })
+      .Case<device::LoadPeerOp>([&](auto load) { emitLoadPeer(load); })
+      .Case<device::SyncClusterOp>([&](auto) { to.syncCluster(); })
       .Case<device::SyncWarpgroupOp>([&](auto) { to.synchronize(to.add(to.div(to.thread(), 128), 2), 128); })
       .Case<device::ClearUnseenOp>([&](auto clear) { emitClear(clear); })
       .Case<device::MapOp>([&](auto map) { emitMap(map); })
@@ -124,8 +130,11 @@ void KernelEmitter::emitRoles(device::SpecializeOp op) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(roles.thenBlock());
   to.setRegisters(op.getProducerRegisters(), /*more=*/false);
-  when(to.equals(to.rem(thread, 128), 0),
-       [&] { launch.nextBlock ? emitProducerBlocks(op) : emitBlock(op.getProducer().front()); });
+  auto produce = [&] { launch.nextBlock ? emitProducerBlocks(op) : emitBlock(op.getProducer().front()); };
+  if (op.getTogether())
+    produce();
+  else
+    when(to.equals(to.rem(thread, 128), 0), produce);
   b.setInsertionPointToStart(roles.elseBlock());
   to.loc = op.getLoc();
   to.setRegisters(op.getConsumerRegisters(), /*more=*/true);
@@ -348,13 +357,53 @@ void KernelEmitter::emitMember(device::MemberOp op) {
 void KernelEmitter::emitCopy(device::CopyOp op) {
   RingType ring = op.getRing().getType();
   Value tile = stage(op.getRing(), op.getStage());
+  if (op.getFirst())
+    tile = to.add(tile, to.mul(to.narrow(value(op.getFirst())), 128));
   Value barrier = slot(op.getBarriers(), op.getSlot());
   Value map = maps[launch.getMap(op).name];
-  to.expectBytes(barrier, ring.getStageBytes());
-  for (int64_t piece = 0; piece != ring.getPieces(); ++piece) {
-    Values box = boxAt(ring.getPieceColumns() * piece, op.getCoordinates(), op.getColumn());
-    to.copyBox(to.add(tile, piece * ring.getRows() * 128), map, barrier, box);
+  auto copy = [&] {
+    to.expectBytes(barrier, op.getBytes());
+    for (int64_t piece = 0; piece != ring.getPieces(); ++piece) {
+      Values box = boxAt(ring.getPieceColumns() * piece, op.getCoordinates(), op.getColumn());
+      to.copyBox(to.add(tile, piece * ring.getRows() * 128), map, barrier, box);
+    }
+  };
+  auto roles = op->getParentOfType<device::SpecializeOp>();
+  if (roles && roles.getTogether())
+    when(to.equals(to.rem(to.thread(), 128), 0), copy);
+  else
+    copy();
+}
+
+/// The threads of the producer copy a tile in units of 16 bytes.
+void KernelEmitter::emitCopyRows(device::CopyRowsOp op) {
+  RingType ring = op.getRing().getType();
+  int64_t perUnit = 16 / ring.getElementBytes(), units = ring.getColumns() / perUnit;
+  Value tile = stage(op.getRing(), op.getStage());
+  Value start = to.widen(to.rem(to.thread(), op.kThreads)), end = to.i64(ring.getRows() * units);
+  auto loop = scf::ForOp::create(b, to.loc, start, end, to.i64(op.kThreads));
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    Value number = to.narrow(loop.getInductionVar());
+    Value row = to.div(number, units), unit = to.rem(number, units);
+    scalars.map(op.getBody().getArgument(0), to.widen(row));
+    emitBlock(op.getBody().front());
+    to.loc = op.getLoc();
+    device::YieldOp yield = op.getYield();
+    Value present = value(yield.getValues()[1]);
+    if (static_cast<int64_t>(op.getColumns()) < ring.getColumns()) {
+      Value inside = to.make<arith::CmpIOp>(arith::CmpIPredicate::slt, unit, to.i32(op.getColumns() / perUnit));
+      present = to.make<arith::AndIOp>(present, inside);
+    }
+    Value from = address(op.getArray(), yield.getValues()[0]);
+    from = LLVM::GEPOp::create(b, to.loc, from.getType(), b.getI8Type(), from, ValueRange(to.mul(unit, 16)));
+    Value swizzled = to.make<arith::XOrIOp>(to.rem(unit, 8), to.rem(row, 8));
+    Value line = to.add(to.mul(to.div(unit, 8), ring.getRows()), row);
+    Value target = to.add(to.add(tile, to.mul(line, 128)), to.mul(swizzled, 16));
+    to.copyUnit(target, from, to.make<arith::SelectOp>(present, to.i32(16), to.i32(0)));
   }
+  to.arriveCopied(slot(op.getBarriers(), op.getSlot()));
 }
 
 /// Stores a warpgroup's fragment of packed pairs to 64 rows of a swizzled tile.
@@ -388,6 +437,38 @@ void KernelEmitter::emitStoreTile(device::StoreTileOp op) {
     }
     to.commitStores(/*andWait=*/device::findWait(op) != nullptr);
   });
+}
+
+/// Returns the address of a word of a published fragment: `words` registers of each thread stand
+/// together.
+Value KernelEmitter::publishedAt(device::PublishOp op, int64_t words, int64_t number) {
+  int64_t threads = 128 * op->getParentOfType<device::SpecializeOp>().getWarpgroups();
+  Value own = to.add(value(op.getRing()), static_cast<int64_t>(op.getAt()) + number * threads * words * 4);
+  return to.add(own, to.mul(to.thread(), words * 4));
+}
+
+static int64_t countPublished(int64_t registers) { return registers % 4 == 0 ? 4 : registers % 2 == 0 ? 2 : 1; }
+
+void KernelEmitter::emitPublish(device::PublishOp op) {
+  Values list = registers(Value(op.getFragment()));
+  int64_t words = countPublished(list.size());
+  for (auto [r, x] : llvm::enumerate(list)) {
+    Value target = to.add(publishedAt(op, words, r / words), static_cast<int64_t>(r % words) * 4);
+    LLVM::StoreOp::create(b, to.loc, x, to.sharedPointer(target));
+  }
+}
+
+void KernelEmitter::emitLoadPeer(device::LoadPeerOp op) {
+  auto published = op.getPublished().getDefiningOp<device::PublishOp>();
+  FragmentType type = op.getResult().getType();
+  int64_t count = countRegisters(type), words = countPublished(count);
+  Value rank = to.narrow(value(op.getRank()));
+  Values list;
+  for (int64_t r = 0; r != count; ++r) {
+    Value target = to.add(publishedAt(published, words, r / words), r % words * 4);
+    list.push_back(to.loadPeer(target, rank, scalarType(type.getElementType())));
+  }
+  fragments[op.getResult()] = list;
 }
 
 /// Returns a mask of the tile's rows that some row of this warp sees. Bit 2c + e stands for row 8c

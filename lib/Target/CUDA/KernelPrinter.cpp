@@ -618,7 +618,9 @@ std::string KernelPrinter::printSignature() {
     words.push_back(getValueType(typeOf(number)).str() + " " + names.of(number));
   for (const std::string &symbol : launch.parameters.symbols)
     words.push_back("int64_t " + names.of(symbol));
-  std::string line = "__global__ void __launch_bounds__(" + std::to_string(launch.threads) +
+  std::string cluster =
+      kernel.getCluster() ? "__cluster_dims__(" + std::to_string(*kernel.getCluster()) + ", 1, 1) " : "";
+  std::string line = "__global__ void " + cluster + "__launch_bounds__(" + std::to_string(launch.threads) +
                      (launch.sharedBytes ? ", " + std::to_string(launch.residents) + ") " : ") ") + launch.name + "(";
   return wrapLine(line + llvm::join(words, ", ") + ") {", 4) + "\n";
 }

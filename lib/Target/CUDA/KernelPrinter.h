@@ -164,9 +164,13 @@ private:
   std::string getListName(device::CollectOp op, size_t k);
   void printCollect(device::CollectOp op);
   void printCopy(device::CopyOp op);
+  void printCopyRows(device::CopyRowsOp op);
   void printStoreTile(device::StoreTileOp op);
   void printAwaitStores(device::AwaitStoresOp op);
   void printClear(device::ClearUnseenOp op);
+  std::pair<std::string, std::string> publishedAt(device::PublishOp op);
+  void printPublish(device::PublishOp op);
+  void printLoadPeer(device::LoadPeerOp op);
   std::string slot(mlir::Value array, mlir::Value index);
   std::string stage(mlir::Value ring, mlir::Value number);
   std::string keptNumber(mlir::Value number);
@@ -266,7 +270,7 @@ private:
   // block, and the variable with the parity of blocks.
   std::string givenBarrier, leftBarrier, hasBlock, blockParity;
   bool inProducer = false;
-  std::vector<std::pair<std::string, device::BarriersType>> barriers;
+  std::vector<std::pair<std::string, mlir::TypedValue<device::BarriersType>>> barriers;
 };
 
 } // namespace moa::cuda

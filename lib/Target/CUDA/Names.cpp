@@ -72,10 +72,11 @@ static const char *const kHostWords[] = {
 static const char *const kDeviceWords[] = {
     "threadIdx", "blockIdx", "gridDim", "await_earlier_launches", "let_next_launch_start", "await_overlapped_launch",
     "is_skipped", "shared", "Shared", "shared_bytes", "LOG2_E", "LN_2", "LARGE_PIVOT", "RESCALE_LIMIT", "warp", "lane",
-    "warpgroup", "wait", "arrive", "copy", "fill", "floor_div", "floor_mod", "ceil_div", "trunc_div", "trunc_mod",
-    "max_int", "min_int", "max_nan", "min_nan", "max_nan_double", "min_nan_double", "to_int", "to_byte", "shift_left",
-    "shift_right", "both_numbers", "differ_ordered", "exp2_approximate", "reciprocal_approximate", "reciprocal_near",
-    "low_word", "opaque", "group_of", "load_runs", "load_aligned", "load_aligned_runs", "store_aligned", "read_awaited",
+    "warpgroup", "wait", "arrive", "copy", "copy_unit", "arrive_copied", "publish", "load_peer", "sync_cluster",
+    "PUBLISHED", "fill", "floor_div", "floor_mod", "ceil_div", "trunc_div", "trunc_mod", "max_int", "min_int",
+    "max_nan", "min_nan", "max_nan_double", "min_nan_double", "to_int", "to_byte", "shift_left", "shift_right",
+    "both_numbers", "differ_ordered", "exp2_approximate", "reciprocal_approximate", "reciprocal_near", "low_word",
+    "opaque", "group_of", "load_runs", "load_aligned", "load_aligned_runs", "store_aligned", "read_awaited",
     "store_pair", "signal", "signals", "next_block", "raise_flag", "next_turn", "await_turns", "end_turn",
     "init_barriers", "arrive_all", "publish_barriers", "tile_by_rows", "tile_by_columns", "row_step", "start_products",
     "commit_products", "await_products", "await_integer_products", "pack_bf16", "pack_f16", "to_e4m3", "from_e4m3",
@@ -98,10 +99,10 @@ static const char *const kLibrary[] = {
     "fabs",     "pow",   "atan2",  "copysign", "fma",    "fmod",    "fmax",       "fmin"};
 
 /// Prefixes of names that the file or CUDA's headers may declare, and suffixes of macros.
-static const char *const kBeginnings[] = {
-    "__",          "MOA_",           "WGMMA_",         "MMA_",         "CUDA_",      "CU_",
-    "cuda",        "mma_",           "start_products", "add_products", "copy_tile_", "copy_byte_tile_",
-    "store_tile_", "load_matrices_", "reduce_",        "update_",      "pack_"};
+static const char *const kBeginnings[] = {"__",         "MOA_",       "WGMMA_",     "MMA_",           "CUDA_",
+                                          "CU_",        "cuda",       "mma_",       "start_products", "add_products",
+                                          "copy_tile_", "copy_part_", "copy_byte_", "store_tile_",    "load_matrices_",
+                                          "reduce_",    "update_",    "pack_"};
 static const char *const kEnds[] = {"_MAX", "_MIN", "_WIDTH"};
 static const char *const kMacros[] = {"linux", "unix", "assert", "errno", "stdin", "stdout", "stderr"};
 

@@ -37,6 +37,43 @@ DEVICE void arrive_all(uint64_t *bar) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(bar)) : "memory");
 }
 )"},
+    {"published_words",
+     R"(// Registers of a fragment are published in words of 16, 8 or 4 bytes per thread.
+template <int R> constexpr int PUBLISHED = R % 4 == 0 ? 4 : R % 2 == 0 ? 2 : 1;
+)"},
+    {"publish", R"(// Stores a fragment in shared memory, where other blocks of the cluster read it.
+template <int THREADS, class T, int R> DEVICE void publish(unsigned char *to, const T (&x)[R]) {
+  constexpr int WORDS = PUBLISHED<R>;
+  UNROLL for (int r = 0; r < R; r += WORDS)
+    UNROLL for (int w = 0; w < WORDS; ++w) ((T *)to)[(r / WORDS * THREADS + threadIdx.x) * WORDS + w] = x[r + w];
+}
+)"},
+    {"load_peer", R"(// Reads a fragment that this thread's counterpart in another block of the cluster has published.
+template <int THREADS, class T, int R> DEVICE void load_peer(T (&to)[R], const unsigned char *from, int rank) {
+  constexpr int WORDS = PUBLISHED<R>;
+  const unsigned char *place = (const unsigned char *)__cluster_map_shared_rank((void *)from, rank);
+  UNROLL for (int r = 0; r < R; r += WORDS)
+    UNROLL for (int w = 0; w < WORDS; ++w) to[r + w] = ((const T *)place)[(r / WORDS * THREADS + threadIdx.x) * WORDS + w];
+}
+)"},
+    {"sync_cluster", R"(// All consumers of the cluster arrive, and then see each other's shared memory.
+DEVICE void sync_cluster() {
+  asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+)"},
+    {"copy_unit",
+     R"(// Starts the copy of 16 bytes to a place in a tile of [columns / 64][ROWS][128 bytes] with the 128-byte swizzle, or of
+// zeros if the row is not present.
+template <int ROWS> DEVICE void copy_unit(unsigned char *tile, int row, int unit, const void *from, bool present) {
+  const uint32_t to = shared_address(tile) + (unit / 8 * ROWS + row) * 128 + (unit % 8 ^ row % 8) * 16;
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(present ? 16 : 0) : "memory");
+}
+)"},
+    {"arrive_copied", R"(// Arrives once per thread, when the copies that the thread has started have landed.
+DEVICE void arrive_copied(uint64_t *bar) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(shared_address(bar)) : "memory");
+}
+)"},
     {"fill",
      R"(template <class T, class U, int R> DEVICE void fill(T (&x)[R], U a) { UNROLL for (int r = 0; r < R; ++r) x[r] = a; }
 )"},
@@ -303,20 +340,22 @@ static int getRank(llvm::StringRef name) {
 }
 
 /// Prints copy_tile_4d, which copies a tile of an array of rank 4 in boxes of 128 bytes of the
-/// columns. For 8-bit elements it is copy_byte_tile_4d.
+/// columns. For 8-bit elements it is copy_byte_tile_4d. copy_part_4d copies some rows of a tile.
 static std::string printCopy(llvm::StringRef name) {
-  bool ofBytes = name.starts_with("copy_byte_");
+  bool ofBytes = name.starts_with("copy_byte_"), isPart = name.contains("_part_");
   Coordinates at(getRank(name), 3, ofBytes ? 128 : 64, name.contains("_from_"));
-  return "// Starts the TMA copy of a tile into shared memory; the barrier's phase completes when its bytes have "
-         "arrived.\n"
-         "template <int ROWS, int COLUMNS>\n" +
+  return (isPart ? std::string("// Starts the TMA copy of COUNT of the ROWS of a tile into shared memory.\n"
+                               "template <int ROWS, int COUNT, int COLUMNS>\n")
+                 : std::string("// Starts the TMA copy of a tile into shared memory; the barrier's phase completes "
+                               "when its bytes have arrived.\n"
+                               "template <int ROWS, int COLUMNS>\n")) +
          wrapLine("DEVICE void " + name.str() + "(unsigned char *to, const CUtensorMap *map, uint64_t *bar" +
                       at.parameters + ") {",
                   4) +
          "\n"
          "  asm volatile(\"mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\"\n"
-         "               ::\"r\"(shared_address(bar)), \"n\"(ROWS * COLUMNS" +
-         (ofBytes ? "" : " * 2") +
+         "               ::\"r\"(shared_address(bar)), \"n\"(" +
+         (isPart ? "COUNT" : "ROWS") + " * COLUMNS" + (ofBytes ? "" : " * 2") +
          ") : \"memory\");\n"
          "  UNROLL for (int box = 0; box < COLUMNS / " +
          (ofBytes ? "128" : "64") +
@@ -354,6 +393,12 @@ static std::string printStore(llvm::StringRef name) {
          (waits ? "\\n\\tcp.async.bulk.wait_group.read 0;" : "") + "\" ::: \"memory\");\n}\n";
 }
 
+static bool isCopyOfTile(llvm::StringRef name) {
+  return llvm::any_of(
+      std::initializer_list<const char *>{"copy_tile_", "copy_part_", "copy_byte_tile_", "copy_byte_part_"},
+      [&](const char *prefix) { return name.starts_with(prefix); });
+}
+
 std::string printTileHelpers(const std::set<std::string> &helpers) {
   std::string text, products;
   for (auto [name, definition] : kHelpers)
@@ -362,7 +407,7 @@ std::string printTileHelpers(const std::set<std::string> &helpers) {
   for (const std::string &name : helpers) {
     if (llvm::StringRef(name).starts_with("WGMMA_"))
       products += printContraction(name);
-    if (llvm::StringRef(name).starts_with("copy_tile_") || llvm::StringRef(name).starts_with("copy_byte_tile_"))
+    if (isCopyOfTile(name))
       text += printCopy(name);
     if (llvm::StringRef(name).starts_with("store_tile_"))
       text += printStore(name);

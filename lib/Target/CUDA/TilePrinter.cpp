@@ -42,6 +42,7 @@ bool KernelPrinter::printTile(Operation *op) {
         return define(*op, {value(collect.getLower()).at(Expr::sum) + " + " + place, Expr::sum}), true;
       })
       .Case<device::CopyOp>([&](auto copy) { return printCopy(copy), true; })
+      .Case<device::CopyRowsOp>([&](auto copy) { return printCopyRows(copy), true; })
       .Case<device::WaitOp>([&](auto wait) {
         helpers.insert("wait");
         std::string parity = value(wait.getParity()).text;
@@ -51,6 +52,9 @@ bool KernelPrinter::printTile(Operation *op) {
         if (launch.nextBlock && own.getOdd())
           parity = parity == "0" ? blockParity : value(wait.getParity()).at(Expr::sum) + " ^ " + blockParity;
         write("wait(" + slot(wait.getBarriers(), wait.getSlot()) + ", " + parity + ");");
+        if (device::isFilledByThreads(wait.getBarriers()))
+          writeWithNote("asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");",
+                        "threads have copied: shows wgmma their writes");
         return true;
       })
       .Case<device::ArriveOp>([&](auto arrive) {
@@ -70,6 +74,13 @@ bool KernelPrinter::printTile(Operation *op) {
       .Case<device::ConvertLayoutOp>([&](auto convert) { return printConvertLayout(convert), true; })
       .Case<device::StoreTileOp>([&](auto store) { return printStoreTile(store), true; })
       .Case<device::AwaitStoresOp>([&](device::AwaitStoresOp wait) { return printAwaitStores(wait), true; })
+      .Case<device::PublishOp>([&](auto published) { return printPublish(published), true; })
+      .Case<device::LoadPeerOp>([&](auto load) { return printLoadPeer(load), true; })
+      .Case<device::SyncClusterOp>([&](auto) {
+        helpers.insert("sync_cluster");
+        write("sync_cluster();");
+        return true;
+      })
       .Case<device::SyncWarpgroupOp>([&](auto barrier) {
         if (!isa_and_nonnull<device::StoreTileOp>(barrier->getNextNode())) // prints it next to its reason
           write(kSyncWarpgroup);
@@ -147,7 +158,7 @@ void KernelPrinter::printShared(Operation *op) {
   auto type = dyn_cast<device::BarriersType>(op->getResult(0).getType());
   if (!type)
     return;
-  barriers.emplace_back(value(op->getResult(0)).text, type);
+  barriers.emplace_back(value(op->getResult(0)).text, cast<TypedValue<device::BarriersType>>(op->getResult(0)));
   if (!hasRoles() && device::isLastBarriers(op))
     initBarriers();
 }
@@ -159,15 +170,27 @@ std::string KernelPrinter::keptNumber(Value number) {
   return "shared." + keptFields[llvm::find(launch.kept, number) - launch.kept.begin()];
 }
 
+/// Says who arrives on barriers.
+static const char *noteOfArrivals(TypedValue<device::BarriersType> barriers) {
+  if (device::isFilledByThreads(barriers))
+    return "each thread of the producer arrives";
+  if (barriers.getType().getArrivals() == 1)
+    return "the producer arrives";
+  bool isCopied = llvm::any_of(barriers.getUsers(), llvm::IsaPred<device::CopyOp>);
+  return isCopied ? "the producer arrives for each part of a tile" : "each consumer warp arrives";
+}
+
 /// Prints the initialisation of the barriers by the first thread, before the others pass
 /// __syncthreads. Computes meanwhile whether the block has work (`hasWork`).
 void KernelPrinter::initBarriers(Value hasWork) {
   helpers.insert("init_barriers");
   open("if (threadIdx.x == 0) {");
-  for (const auto &[name, type] : barriers)
+  for (const auto &[name, own] : barriers) {
+    device::BarriersType type = own.getType();
     writeWithNote("init_barriers(" + name + ", " + std::to_string(type.getStages()) + ", " +
                       std::to_string(type.getArrivals()) + ");",
-                  type.getArrivals() == 1 ? "the producer arrives" : "each consumer warp arrives");
+                  noteOfArrivals(own));
+  }
   if (launch.nextBlock) {
     write("init_barriers(" + givenBarrier + ", 1, 1);");
     write("init_barriers(" + leftBarrier + ", 1, " + std::to_string(launch.threads - 128) + ");");
@@ -214,11 +237,13 @@ void KernelPrinter::writeProducerNotes(Region &producer) {
 
 void KernelPrinter::printRoles(device::SpecializeOp op) {
   writeComment(
-      "Producer warpgroup: one thread copies tiles by TMA into free stages. Consumer warpgroups: 64 rows each.");
+      "Producer warpgroup: " + std::string(op.getTogether() ? "copies tiles" : "one thread copies tiles by TMA") +
+      " into free stages. Consumer warpgroups: 64 rows each.");
   open("if (warpgroup == " + std::to_string(op.getWarpgroups()) + ") {");
   writeWithNote("asm volatile(\"setmaxnreg.dec.sync.aligned.u32 " + std::to_string(op.getProducerRegisters()) + ";\");",
                 "leaves its registers to the consumers");
-  open("if (threadIdx.x % 128 == 0) {");
+  if (!op.getTogether())
+    open("if (threadIdx.x % 128 == 0) {");
   bool hasRings = op.getProducer().walk([](device::WaitOp) { return WalkResult::interrupt(); }).wasInterrupted();
   if (hasRings) {
     writeComment(
@@ -226,7 +251,8 @@ void KernelPrinter::printRoles(device::SpecializeOp op) {
     writeProducerNotes(op.getProducer());
   }
   launch.nextBlock ? printProducerBlocks(op) : printBlock(op.getProducer().front());
-  close();
+  if (!op.getTogether())
+    close();
   close("} else {");
   open("");
   write("asm volatile(\"setmaxnreg.inc.sync.aligned.u32 " + std::to_string(op.getConsumerRegisters()) + ";\");");
@@ -358,17 +384,73 @@ void KernelPrinter::printCopy(device::CopyOp op) {
   RingType ring = op.getRing().getType();
   const std::string &map = launch.getMap(op).name;
   unsigned rank = op.getArray().getType().getRank();
-  std::string helper = std::string(ring.getElementBytes() == 1 ? "copy_byte_tile_" : "copy_tile_") +
-                       (op.getColumn() ? "from_" : "") + std::to_string(rank) + "d";
+  std::string helper = std::string(ring.getElementBytes() == 1 ? "copy_byte_" : "copy_") +
+                       (op.getFirst() ? "part_" : "tile_") + (op.getColumn() ? "from_" : "") + std::to_string(rank) +
+                       "d";
   helpers.insert(helper);
   std::string coordinates;
   for (Value coordinate : op.getCoordinates())
     coordinates += ", " + value(coordinate).text;
   if (op.getColumn())
     coordinates += ", " + value(op.getColumn()).text;
-  write(helper + "<" + std::to_string(ring.getRows()) + ", " + std::to_string(ring.getColumns()) + ">(" +
-        stage(op.getRing(), op.getStage()) + ", &" + map + ", " + slot(op.getBarriers(), op.getSlot()) + coordinates +
-        ");");
+  std::string to = stage(op.getRing(), op.getStage()), sizes = std::to_string(ring.getRows());
+  if (op.getFirst()) {
+    to += " + " + value(op.getFirst()).at(Expr::product) + " * 128";
+    sizes += ", " + std::to_string(op.getTileRows());
+  }
+  auto roles = op->getParentOfType<device::SpecializeOp>();
+  write(std::string(roles && roles.getTogether() ? "if (threadIdx.x % 128 == 0) " : "") + helper + "<" + sizes + ", " +
+        std::to_string(ring.getColumns()) + ">(" + to + ", &" + map + ", " + slot(op.getBarriers(), op.getSlot()) +
+        coordinates + ");");
+}
+
+/// Prints a loop over the 16-byte units of a tile, which the threads of the producer share.
+void KernelPrinter::printCopyRows(device::CopyRowsOp op) {
+  helpers.insert({"copy_unit", "arrive_copied"});
+  RingType ring = op.getRing().getType();
+  int64_t perUnit = 16 / ring.getElementBytes(), units = ring.getColumns() / perUnit;
+  std::string tile = fresh("tile");
+  write("unsigned char *const " + tile + " = " + stage(op.getRing(), op.getStage()) + ";");
+  pushScope();
+  std::string unit = fresh("unit");
+  open("_Pragma(\"unroll 4\") for (int " + unit + " = threadIdx.x % 128; " + unit + " < " +
+           std::to_string(ring.getRows() * units) + "; " + unit + " += 128) {",
+       /*hasScope=*/true);
+  std::string row = fresh(wishFor(op.getBody().getArgument(0), "row")), column = fresh("column");
+  write("const int64_t " + row + " = " + unit + " / " + std::to_string(units) + ", " + column + " = " + unit + " % " +
+        std::to_string(units) + ";");
+  values[op.getBody().getArgument(0)] = {row};
+  printBlock(op.getBody().front());
+  device::YieldOp yield = op.getYield();
+  std::string present = value(yield.getValues()[1]).text;
+  if (op.getColumns() < static_cast<uint64_t>(ring.getColumns()))
+    present = value(yield.getValues()[1]).at(Expr::conjunction) + " && " + column + " < " +
+              std::to_string(op.getColumns() / perUnit);
+  write("copy_unit<" + std::to_string(ring.getRows()) + ">(" + tile + ", int(" + row + "), int(" + column + "), " +
+        names.of(op.getArray()) + " + " + value(yield.getValues()[0]).at(Expr::sum + 1) + " + " + column + " * " +
+        std::to_string(perUnit) + ", " + present + ");");
+  close();
+  write("arrive_copied(" + slot(op.getBarriers(), op.getSlot()) + ");");
+}
+
+/// Returns the shared memory of a published fragment, and the threads of all consumers.
+std::pair<std::string, std::string> KernelPrinter::publishedAt(device::PublishOp op) {
+  int64_t threads = 128 * op->getParentOfType<device::SpecializeOp>().getWarpgroups();
+  std::string at = value(op.getRing()).at(Expr::sum);
+  return {op.getAt() ? at + " + " + std::to_string(op.getAt()) : at, "<" + std::to_string(threads) + ">("};
+}
+
+void KernelPrinter::printPublish(device::PublishOp op) {
+  helpers.insert({"published_words", "publish"});
+  auto [at, threads] = publishedAt(op);
+  write("publish" + threads + at + ", " + value(op.getFragment()).text + ");");
+}
+
+void KernelPrinter::printLoadPeer(device::LoadPeerOp op) {
+  helpers.insert({"published_words", "load_peer"});
+  auto [at, threads] = publishedAt(op.getPublished().getDefiningOp<device::PublishOp>());
+  std::string name = declareFragment(op.getResult(), "peer");
+  write("load_peer" + threads + name + ", " + at + ", int(" + value(op.getRank()).text + "));");
 }
 
 void KernelPrinter::printClear(device::ClearUnseenOp op) {

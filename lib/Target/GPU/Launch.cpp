@@ -30,7 +30,7 @@ const TensorMap &Launch::getMap(Value array, unsigned rowAxis, int64_t rows, con
 }
 
 const TensorMap &Launch::getMap(device::CopyOp copy) const {
-  return getMap(copy.getArray(), copy.getRowAxis(), copy.getRing().getType().getRows(), copy.getRowStep());
+  return getMap(copy.getArray(), copy.getRowAxis(), copy.getTileRows(), copy.getRowStep());
 }
 
 namespace {
@@ -71,14 +71,13 @@ void Collector::allocate(Operation *op) {
 void Collector::visit(Operation *op) {
   llvm::TypeSwitch<Operation *>(op)
       .Case<device::LoadOp, device::StoreOp, device::LoadRunOp, device::StoreRunOp, device::SignalOp, device::SignalsOp,
-            device::RaiseOp, device::NextBlockOp, device::StagesOp>(
+            device::RaiseOp, device::NextBlockOp, device::StagesOp, device::CopyRowsOp>(
           [&](auto access) { arrays.insert(getNumber(access.getArray())); })
       .Case<device::ScalarOp>([&](auto scalar) { scalars.insert(getNumber(scalar.getArray())); })
       .Case<device::SymbolOp>([&](auto symbol) { SymExpr::parse(symbol.getExpr())->collectSymbols(symbols); })
       .Case<device::SharedOp, device::BarriersOp>([&](auto memory) { allocate(memory); })
-      .Case<device::CopyOp>([&](auto copy) {
-        addMap(copy.getArray(), copy.getRowAxis(), copy.getRing().getType().getRows(), copy.getRowStep());
-      })
+      .Case<device::CopyOp>(
+          [&](auto copy) { addMap(copy.getArray(), copy.getRowAxis(), copy.getTileRows(), copy.getRowStep()); })
       .Case<device::StoreTileOp>([&](auto store) { addMap(store.getArray(), store.getRowAxis(), 64); })
       .Case<device::KeptOp>([&](auto kept) {
         if (!llvm::is_contained(launch.kept, kept.getOperand()))
@@ -244,7 +243,8 @@ std::vector<WorkspaceArray> getWorkspace(device::ProgramOp program) {
   bool needsAlignment = false, overlaps = false;
   program.walk([&](Operation *op) {
     llvm::TypeSwitch<Operation *>(op)
-        .Case<device::CopyOp>([&](auto copy) { needsAlignment |= program.isWorkspace(copy.getArray()); })
+        .Case<device::CopyOp, device::CopyRowsOp>(
+            [&](auto copy) { needsAlignment |= program.isWorkspace(copy.getArray()); })
         .Case<device::StoreOp>([&](auto store) { needsAlignment |= store.getPairs(); })
         .Case<device::LoadRunOp, device::StoreRunOp>([&](auto access) { needsAlignment |= access.getAligned(); })
         .Case<device::KernelOp>([&](auto kernel) {

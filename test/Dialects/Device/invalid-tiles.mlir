@@ -187,3 +187,163 @@ device.program @clear_interleaved attributes {symbols = [], requires = [], arg_n
 
 // expected-error @below {{expects elements of 16 bits, i8 or f8E4M3FN (C3), but got 'i32'}}
 "test.ring"() : () -> !device.ring<1, [64, 64], i32>
+
+// -----
+
+device.program @copy_c4 attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = [], result_types = []} {
+^bb0(%x: !moa.array<[N, 64], bf16>):
+  device.kernel @k blocks "1" threads 128 {
+    %c0 = arith.constant 0 : index
+    %ring = device.shared : !device.ring<1, [64, 64], bf16>
+    %full = device.barriers : !device.barriers<1, 1>
+    // expected-error @below {{expects a count of rows that is a multiple of 8 and divides 64 (C4), but got 24}}
+    device.copy %x[%c0] rows 0 to %ring[%c0] first %c0 count 24 signals %full[%c0] : !moa.array<[N, 64], bf16>, !device.ring<1, [64, 64], bf16>, !device.barriers<1, 1>
+  }
+}
+
+// -----
+
+device.program @copy_rows_c3 attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = [], result_types = []} {
+^bb0(%x: !moa.array<[N, 64], bf16>):
+  device.kernel @k blocks "1" threads 256 {
+    %c0 = arith.constant 0 : index
+    %true = arith.constant true
+    %ring = device.shared : !device.ring<1, [64, 64], bf16>
+    %full = device.barriers : !device.barriers<1, 128>
+    device.specialize consumers 1 registers 208 {
+    } producer together registers 40 {
+      // expected-error @below {{expects columns in multiples of 8, up to 64 (C3), but got 60}}
+      device.copy_rows %x columns 60 to %ring[%c0] signals %full[%c0] : !moa.array<[N, 64], bf16>, !device.ring<1, [64, 64], bf16>, !device.barriers<1, 128> {
+      ^bb0(%r: index):
+        device.yield %r, %true : index, i1
+      }
+    }
+  }
+}
+
+// -----
+
+device.program @copy_rows_c4 attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = [], result_types = []} {
+^bb0(%x: !moa.array<[N, 64], bf16>):
+  device.kernel @k blocks "1" threads 256 {
+    %c0 = arith.constant 0 : index
+    %true = arith.constant true
+    %ring = device.shared : !device.ring<1, [64, 64], bf16>
+    %full = device.barriers : !device.barriers<1, 128>
+    device.specialize consumers 1 registers 208 {
+    } producer registers 40 {
+      // expected-error @below {{expects a producer that works together (C4)}}
+      device.copy_rows %x columns 64 to %ring[%c0] signals %full[%c0] : !moa.array<[N, 64], bf16>, !device.ring<1, [64, 64], bf16>, !device.barriers<1, 128> {
+      ^bb0(%r: index):
+        device.yield %r, %true : index, i1
+      }
+    }
+  }
+}
+
+// -----
+
+device.program @copy_rows_c5 attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = [], result_types = []} {
+^bb0(%x: !moa.array<[N, 64], bf16>):
+  device.kernel @k blocks "1" threads 256 {
+    %c0 = arith.constant 0 : index
+    %true = arith.constant true
+    %ring = device.shared : !device.ring<1, [64, 64], bf16>
+    %full = device.barriers : !device.barriers<1, 1>
+    device.specialize consumers 1 registers 208 {
+    } producer together registers 40 {
+      // expected-error @below {{expects barriers of 128 arrivals (C5), but got 1}}
+      device.copy_rows %x columns 64 to %ring[%c0] signals %full[%c0] : !moa.array<[N, 64], bf16>, !device.ring<1, [64, 64], bf16>, !device.barriers<1, 1> {
+      ^bb0(%r: index):
+        device.yield %r, %true : index, i1
+      }
+    }
+  }
+}
+
+// -----
+
+device.program @copy_rows_c2 attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = [], result_types = []} {
+^bb0(%x: !moa.array<[N, 64], bf16>):
+  device.kernel @k blocks "1" threads 256 {
+    %c0 = arith.constant 0 : index
+    %ring = device.shared : !device.ring<1, [64, 64], bf16>
+    %full = device.barriers : !device.barriers<1, 128>
+    device.specialize consumers 1 registers 208 {
+    } producer together registers 40 {
+      // expected-error @below {{expects a body from one index to an index and a boolean (C2)}}
+      device.copy_rows %x columns 64 to %ring[%c0] signals %full[%c0] : !moa.array<[N, 64], bf16>, !device.ring<1, [64, 64], bf16>, !device.barriers<1, 128> {
+      ^bb0(%r: index):
+        device.yield %r : index
+      }
+    }
+  }
+}
+
+// -----
+
+device.program @kernel_c4 attributes {symbols = [], requires = [], arg_names = [], result_names = [], result_types = []} {
+  // expected-error @below {{expects a cluster of 2, 4 or 8 blocks (C4), but got 3}}
+  device.kernel @k blocks "3" threads 128 cluster 3 {
+  }
+}
+
+// -----
+
+device.program @sync_cluster_c1 attributes {symbols = [], requires = [], arg_names = [], result_names = [], result_types = []} {
+  device.kernel @k blocks "2" threads 128 cluster 2 {
+    // expected-error @below {{expects to stand in a consumer of a kernel with clusters (C1)}}
+    device.sync_cluster
+  }
+}
+
+// -----
+
+#acc = #device.layout<[warp: 4 by 1, register: 2 by 2, lane: 8 by 4], [register: 8 by 4, lane: 4 by 1, register: 2 by 1]>
+device.program @publish_c3 attributes {symbols = [], requires = [], arg_names = [], result_names = [], result_types = []} {
+  device.kernel @k blocks "2" threads 256 cluster 2 {
+    %v = arith.constant 1.0 : f32
+    %ring = device.shared : !device.ring<1, [64, 64], bf16>
+    device.specialize consumers 1 registers 208 {
+      %f = device.fill %v : f32 -> !device.fragment<[64, 64], f32, #acc>
+      // expected-error @below {{expects a place at whole 16 bytes with room in the ring's 8192 bytes (C3), but got 16384 bytes at 0}}
+      %p = device.publish %f in %ring at 0 : !device.fragment<[64, 64], f32, #acc>, !device.ring<1, [64, 64], bf16>
+    } producer registers 40 {
+    }
+  }
+}
+
+// -----
+
+#acc = #device.layout<[warp: 4 by 1, register: 2 by 2, lane: 8 by 4], [register: 8 by 4, lane: 4 by 1, register: 2 by 1]>
+device.program @publish_c4 attributes {symbols = [], requires = [], arg_names = [], result_names = [], result_types = []} {
+  device.kernel @k blocks "2" threads 256 cluster 2 {
+    %v = arith.constant 1.0 : f32
+    %ring = device.shared : !device.ring<4, [64, 64], bf16>
+    device.specialize consumers 1 registers 208 {
+      %f = device.fill %v : f32 -> !device.fragment<[64, 64], f32, #acc>
+      // expected-error @below {{expects a place that no other fragment has (C4), but got 0}}
+      %p = device.publish %f in %ring at 0 : !device.fragment<[64, 64], f32, #acc>, !device.ring<4, [64, 64], bf16>
+      %q = device.publish %f in %ring at 64 : !device.fragment<[64, 64], f32, #acc>, !device.ring<4, [64, 64], bf16>
+    } producer registers 40 {
+    }
+  }
+}
+
+// -----
+
+#acc = #device.layout<[warp: 4 by 1, register: 2 by 2, lane: 8 by 4], [register: 8 by 4, lane: 4 by 1, register: 2 by 1]>
+device.program @load_peer_c2 attributes {symbols = [], requires = [], arg_names = [], result_names = [], result_types = []} {
+  device.kernel @k blocks "2" threads 256 cluster 2 {
+    %c1 = arith.constant 1 : index
+    %v = arith.constant 1.0 : f32
+    %ring = device.shared : !device.ring<4, [64, 64], bf16>
+    device.specialize consumers 1 registers 208 {
+      %f = device.fill %v : f32 -> !device.fragment<[64, 64], f32, #acc>
+      %p = device.publish %f in %ring at 0 : !device.fragment<[64, 64], f32, #acc>, !device.ring<4, [64, 64], bf16>
+      // expected-error @below {{expects the result of a device.publish and its fragment's type (C2), but got '!device.fragment<[64, 64], i32,}}
+      %x = device.load_peer %p of %c1 : !device.fragment<[64, 64], i32, #acc>
+    } producer registers 40 {
+    }
+  }
+}
