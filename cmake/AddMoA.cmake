@@ -109,7 +109,8 @@ function(add_moa_program name)
 endfunction()
 
 # moa_tablegen(TARGET FILE.td OUTPUT GENERATOR-FLAGS ... OUTPUT GENERATOR-FLAGS ...)
-# One dialect file: declarations and definitions of its enums, attributes, types and ops.
+# One dialect file: declarations and definitions of its enums, attributes, types, interfaces and
+# ops.
 function(add_moa_dialect target td)
   set(LLVM_TARGET_DEFINITIONS ${td})
   get_filename_component(base ${td} NAME_WE)
@@ -119,6 +120,8 @@ function(add_moa_dialect target td)
   mlir_tablegen(${base}Types.cpp.inc -gen-typedef-defs -typedefs-dialect=${dialect})
   mlir_tablegen(${base}Dialect.h.inc -gen-dialect-decls -dialect=${dialect})
   mlir_tablegen(${base}Dialect.cpp.inc -gen-dialect-defs -dialect=${dialect})
+  mlir_tablegen(${base}Interfaces.h.inc -gen-op-interface-decls)
+  mlir_tablegen(${base}Interfaces.cpp.inc -gen-op-interface-defs)
   mlir_tablegen(${base}Ops.h.inc -gen-op-decls -dialect=${dialect})
   mlir_tablegen(${base}Ops.cpp.inc -gen-op-defs -dialect=${dialect})
   # One file with all attributes, if their declarations are in several.

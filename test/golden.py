@@ -3,7 +3,7 @@
 
 `record` compiles every specification of examples, test/Families and benchmarks with the tools of
 BUILD, for each target and some options, and writes one line per compilation to FILE: its name, and
-a hash of the emitted text, the messages and the exit code. `compare` does the same, prints the
+a hash of the emitted text, the messages and the exit code, without the paths of the checkout. `compare` does the same, prints the
 compilations whose hash differs from FILE, and exits with 1 if there are any. For example, after a
 change that must not change code:
 
@@ -53,6 +53,7 @@ def digest(build, arguments):
         print(f"signal {-done.returncode}: {' '.join(arguments)}", file=sys.stderr)
     sha = hashlib.sha256()
     for part in (done.stdout, done.stderr, str(done.returncode).encode()):
+        part = part.replace(ROOT.encode(), b"")
         sha.update(len(part).to_bytes(8, "little") + part)
     return sha.hexdigest()
 

@@ -63,10 +63,8 @@ static std::string constantText(Attribute value) {
   return std::to_string(integer.getInt());
 }
 
-static MathTerm extentTerm(StringRef text) {
-  auto expr = SymExpr::parse(text);
-  bool atom = expr && (expr->getSymbol() || expr->getConstant());
-  return {text.str(), atom ? MathTerm::Atom : MathTerm::Sum};
+static MathTerm extentTerm(const SymExpr &expr) {
+  return {expr.str(), expr.getSymbol() || expr.getConstant() ? MathTerm::Atom : MathTerm::Sum};
 }
 
 /// Returns ", axis", or nothing for axis 0, the default.
@@ -136,12 +134,11 @@ MathTerm ArrayText::psi(PsiOp op) const {
 MathTerm ArrayText::slice(SliceOp op) const {
   std::string text = of(op.getInput()).text;
   std::string axis = axisArgument(op.getAxis());
-  auto start = SymExpr::parse(op.getStart()), count = SymExpr::parse(op.getCount());
-  SymExpr extent = op.getInput().getType().getExtent(op.getAxis());
-  bool drops = !start || start->getConstant() != 0;
+  const SymExpr &extent = op.getInput().getType().getExtent(op.getAxis());
+  bool drops = !op.getStart().isZero();
   if (drops)
     text = "drop(" + text + ", " + op.getStart().str() + axis + ")";
-  if (!drops || !count || !(*count + *start == extent))
+  if (!drops || op.getCount() + op.getStart() != extent)
     text = "take(" + text + ", " + op.getCount().str() + axis + ")";
   return {text};
 }
@@ -189,9 +186,9 @@ MathTerm ArrayText::definition(Value array) const {
         return call("transpose", {of(op.getInput()).text, perm});
       })
       .Case([&](ReshapeOp op) {
-        SmallVector<StringRef> shape;
-        for (StringAttr extent : type.getShape())
-          shape.push_back(extent.getValue());
+        SmallVector<std::string> shape;
+        for (ExprAttr extent : type.getShape())
+          shape.push_back(extent.getValue().str());
         return call("reshape", {of(op.getInput()).text, "[" + llvm::join(shape, ", ") + "]"});
       })
       .Case([&](CatOp op) {

@@ -229,7 +229,7 @@ Index ReadCount::viewIndex(Operation *op, const Index &index) {
       at[axis] = index[k];
   } else if (auto slice = dyn_cast<SliceOp>(op)) {
     Entry &entry = at[slice.getAxis()];
-    entry = plus(entry, *SymExpr::parse(slice.getStart()));
+    entry = plus(entry, slice.getStart());
   } else if (auto reverse = dyn_cast<ReverseOp>(op)) {
     Entry &entry = at[reverse.getAxis()];
     if (entry)
@@ -237,7 +237,7 @@ Index ReadCount::viewIndex(Operation *op, const Index &index) {
   } else if (auto rotate = dyn_cast<RotateOp>(op)) {
     Entry &entry = at[rotate.getAxis()];
     if (entry)
-      entry = SymExpr::mod(*entry + *SymExpr::parse(rotate.getBy()), type.getExtent(rotate.getAxis()));
+      entry = SymExpr::mod(*entry + rotate.getBy(), type.getExtent(rotate.getAxis()));
   } else {
     // Reshape and unknown views: visitOp demands the whole operand.
     at.assign(type.getRank(), std::nullopt);

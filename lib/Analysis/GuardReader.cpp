@@ -50,9 +50,8 @@ bool GuardReader::depends(Value value) {
 /// Returns true if an array has elements whenever the nest's body runs. Then a load that is legal
 /// at every fold index is also legal before a fold over an empty range.
 bool GuardReader::isNeverEmpty(ArrayType type) {
-  return llvm::all_of(type.getShape(), [&](StringAttr extent) {
-    int64_t size;
-    return llvm::is_contained(nest.getExtents(), extent) || (!extent.getValue().getAsInteger(10, size) && size > 0);
+  return llvm::all_of(type.getShape(), [&](ExprAttr extent) {
+    return llvm::is_contained(nest.getExtents(), extent) || extent.getValue().getConstant().value_or(0) > 0;
   });
 }
 
@@ -107,28 +106,18 @@ unsigned GuardReader::addSymbol(Symbol symbol) {
 }
 
 /// Converts an extent expression; each product of the polynomial becomes one symbol.
-std::optional<AffineExpr> GuardReader::extent(StringRef text) {
-  auto expression = SymExpr::parse(text);
-  if (!expression)
-    return std::nullopt;
+std::optional<AffineExpr> GuardReader::extent(const SymExpr &expr) {
   AffineExpr result = literal(0, context);
-  for (const auto &[monomial, coefficient] : expression->getTerms()) {
+  for (const auto &[monomial, coefficient] : expr.getTerms()) {
     if (std::abs(coefficient) > maxLiteral)
       return std::nullopt;
     if (monomial.empty()) {
       result = result + coefficient;
       continue;
     }
-    std::string product;
-    bool plain = true;
-    for (const auto &[atom, power] : monomial)
-      for (unsigned k = 0; k < power; ++k) {
-        bool isSymbol = atom->kind == SymExpr::Atom::Kind::Symbol;
-        plain &= isSymbol;
-        product += (product.empty() ? "" : "*") + (isSymbol ? atom->text : "(" + atom->text + ")");
-      }
     // Symbols are sizes and so not negative; quotients and remainders may have either sign.
-    unsigned number = addSymbol({Value(), SymExpr::parse(product)->str(), plain, false, {}});
+    bool plain = llvm::all_of(monomial, [](auto &factor) { return factor.first->kind == SymExpr::Atom::Kind::Symbol; });
+    unsigned number = addSymbol({Value(), SymExpr::product(monomial), plain, false, {}});
     result = result + getAffineSymbolExpr(number, context) * coefficient;
   }
   return result;
@@ -138,7 +127,7 @@ Value GuardReader::materialise(unsigned number, OpBuilder &builder) {
   const Symbol &symbol = symbols[number];
   Location loc = fold.getLoc();
   if (!symbol.value)
-    return onf::ExtentOp::create(builder, loc, builder.getIndexType(), builder.getStringAttr(symbol.expression));
+    return onf::ExtentOp::create(builder, loc, builder.getIndexType(), symbol.expression);
   Value value = hoist(symbol.value, builder);
   Type index = builder.getIndexType();
   if (!symbol.when.empty()) {
@@ -195,7 +184,7 @@ std::optional<GuardReader::Cases> GuardReader::leaf(Value value) {
   bool narrow = type && type.getWidth() < 64;
   if (!type && !value.getType().isIndex())
     return std::nullopt;
-  unsigned number = addSymbol({value, "", isIndexOfNest, !narrow && !isIndexOfNest, *when});
+  unsigned number = addSymbol({value, SymExpr(), isIndexOfNest, !narrow && !isIndexOfNest, *when});
   return single(getAffineSymbolExpr(number, context));
 }
 
@@ -453,7 +442,7 @@ PredicateRef GuardReader::leafPredicate(Value value) {
   auto when = depends(value) || !canHoist(value) ? std::nullopt : placesOf(value);
   if (when) {
     size_t before = symbols.size();
-    AffineExpr symbol = getAffineSymbolExpr(addSymbol({value, "", true, false, *when}), context);
+    AffineExpr symbol = getAffineSymbolExpr(addSymbol({value, SymExpr(), true, false, *when}), context);
     if (symbols.size() > before)
       facts.push_back(1 - symbol);
     return Predicate::nonNegative(symbol - 1);
@@ -556,13 +545,13 @@ IntervalProblem GuardReader::read(onf::GuardOp guard) {
   IntervalProblem problem;
   problem.context = context;
   problem.predicate = predicate(guard.getCondition());
-  auto extents = nest.getExtents().getAsValueRange<StringAttr>();
-  SmallVector<StringRef> sizes(extents.begin(), extents.end());
-  // An extent whose text cannot be parsed safely becomes one symbol.
-  auto sizeOf = [&](StringRef text) {
-    if (auto e = extent(text))
+  auto extents = nest.getExtents().getAsValueRange<ExprAttr>();
+  SmallVector<SymExpr> sizes(extents.begin(), extents.end());
+  // An extent with large numbers becomes one symbol.
+  auto sizeOf = [&](const SymExpr &size) {
+    if (auto e = extent(size))
       return *e;
-    return getAffineSymbolExpr(addSymbol({Value(), text.str(), true, false, {}}), context);
+    return getAffineSymbolExpr(addSymbol({Value(), size, true, false, {}}), context);
   };
   if (!sizes.empty())
     problem.laneExtent = sizeOf(sizes.back());

@@ -38,8 +38,8 @@ private:
   /// A condition, and the value that it has.
   using Choice = std::pair<mlir::Value, bool>;
   struct Symbol {
-    mlir::Value value;      // either a value, or
-    std::string expression; // an integer expression over the kernel's symbols
+    mlir::Value value;  // either a value, or
+    SymExpr expression; // an integer expression over the kernel's symbols
     bool nonNegative = false;
     bool clamp = false;
     /// Conditions under which the value may be computed without a fault; empty if it never faults.
@@ -61,7 +61,7 @@ private:
   std::optional<Cases> conversion(mlir::Operation *op);
   template <typename Function> std::optional<Cases> map(mlir::Value a, mlir::Value b, Function function);
   std::optional<Cases> leaf(mlir::Value value);
-  std::optional<mlir::AffineExpr> extent(llvm::StringRef text);
+  std::optional<mlir::AffineExpr> extent(const SymExpr &expr);
   Cases single(mlir::AffineExpr e) const;
 
   bool depends(mlir::Value value);

@@ -5,35 +5,20 @@
 using namespace mlir;
 using namespace moa;
 
-/// Returns the texts x, y of each pair of onf::kLaunchIfAttr.
-static SmallVector<std::pair<StringRef, StringRef>> getConditions(onf::ForOp nest) {
-  SmallVector<std::pair<StringRef, StringRef>> pairs;
-  if (auto runs = nest->getAttrOfType<ArrayAttr>(onf::kLaunchIfAttr)) {
-    SmallVector<StringRef> texts(runs.getAsValueRange<StringAttr>());
-    for (size_t k = 0; k + 1 < texts.size(); k += 2)
-      pairs.emplace_back(texts[k], texts[k + 1]);
-  }
-  return pairs;
-}
-
 /// Returns expressions that are not negative if the nest is launched: x − y − 1 for each pair, and
 /// those of the kernel's requirements.
 static SmallVector<SymExpr> getNonNegative(onf::ForOp nest) {
   SmallVector<SymExpr> list;
-  auto add = [&](StringRef larger, StringRef smaller, int64_t apart) {
-    auto x = SymExpr::parse(larger), y = SymExpr::parse(smaller);
-    if (x && y)
-      list.push_back(*x - *y - SymExpr(apart));
-  };
-  for (auto [x, y] : getConditions(nest))
-    add(x, y, 1);
+  for (auto [x, y] : onf::getLaunchConditions(nest))
+    list.push_back(x.getValue() - y.getValue() - SymExpr(1));
   for (StringRef text : nest->getParentOfType<onf::KernelOp>().getRequires().getAsValueRange<StringAttr>())
     for (StringRef relation : {">=", "<=", ">", "<"})
       if (text.contains(relation)) {
         auto [x, y] = text.split(relation);
         if (relation[0] == '<')
           std::swap(x, y);
-        add(x, y, relation.size() == 1);
+        if (auto larger = SymExpr::parse(x), smaller = SymExpr::parse(y); larger && smaller)
+          list.push_back(*larger - *smaller - SymExpr(relation.size() == 1));
         break;
       }
   return list;
@@ -63,7 +48,7 @@ bool moa::runsWithin(onf::ForOp nest, onf::ForOp other) {
   bool isChosen = !other.getChoices() ||
                   (nest.getChoices() == other.getChoices() && nest.getChoiceAxesAttr() == other.getChoiceAxesAttr() &&
                    nest.getChoiceAttr() == other.getChoiceAttr());
-  auto own = getConditions(nest);
+  auto own = onf::getLaunchConditions(nest);
   return isChosen &&
-         llvm::all_of(getConditions(other), [&](const auto &pair) { return llvm::is_contained(own, pair); });
+         llvm::all_of(onf::getLaunchConditions(other), [&](const auto &pair) { return llvm::is_contained(own, pair); });
 }

@@ -43,10 +43,10 @@ private:
   MathDefinition define(Operation &op, dnf::KernelOp kernel);
   MathTerm reduction(dnf::ReduceOp op);
   MathTerm reduction(onf::FoldOp op);
-  MathTerm reduction(StringRef symbol, BlockArgument index, StringRef hint, StringRef extent, Value present,
+  MathTerm reduction(StringRef symbol, BlockArgument index, StringRef hint, const SymExpr &extent, Value present,
                      Value term);
   std::string list(ValueRange values);
-  std::string address(ValueRange terms, ArrayAttr coefficients, StringRef constant);
+  std::string address(onf::AccessOpInterface op);
   std::string rescale(onf::AccOp op);
   std::string name(Value value, StringRef hint);
   void nameIndices(Block &block, ArrayAttr hints);
@@ -80,10 +80,8 @@ template <typename OpTy> static StringRef symbolOf(OpTy op) {
   return op.getFunction() ? *op.getFunction() : getReductionSymbol(stringifyMonoid(op.getMonoid()));
 }
 
-static MathTerm extentText(StringRef text) {
-  auto expr = SymExpr::parse(text);
-  bool atom = expr && (expr->getSymbol() || expr->getConstant());
-  return {text.str(), atom ? MathTerm::Atom : MathTerm::Sum};
+static MathTerm extentText(const SymExpr &expr) {
+  return {expr.str(), expr.getSymbol() || expr.getConstant() ? MathTerm::Atom : MathTerm::Sum};
 }
 
 std::string MathPrinter::name(Value value, StringRef hint) {
@@ -124,7 +122,7 @@ MathTerm MathPrinter::of(Value value) {
   return written[value] = text;
 }
 
-MathTerm MathPrinter::reduction(StringRef symbol, BlockArgument argument, StringRef hint, StringRef extent,
+MathTerm MathPrinter::reduction(StringRef symbol, BlockArgument argument, StringRef hint, const SymExpr &extent,
                                 Value present, Value term) {
   DenseMap<Value, MathTerm> outside;
   std::swap(outside, written);
@@ -156,14 +154,15 @@ MathTerm MathPrinter::reduction(onf::FoldOp op) {
   return reduction(symbolOf(acc), body.getArgument(0), op.getName(), op.getExtent(), present, yield.getValues()[0]);
 }
 
-std::string MathPrinter::address(ValueRange terms, ArrayAttr coefficients, StringRef constant) {
+std::string MathPrinter::address(onf::AccessOpInterface op) {
+  onf::FlatAddress address = op.getAddress();
   SmallVector<std::string> parts;
-  for (auto [term, coefficient] : llvm::zip(terms, coefficients)) {
-    MathTerm c = extentText(cast<StringAttr>(coefficient).getValue());
+  for (auto [term, coefficient] : llvm::zip_equal(op.getTerms(), address.coefficients)) {
+    MathTerm c = extentText(coefficient);
     parts.push_back(at(term, MathTerm::Product) + "·" + (c.strength < MathTerm::Product ? "(" + c.text + ")" : c.text));
   }
-  if (constant != "0" || parts.empty())
-    parts.push_back(constant.str());
+  if (!address.constant.isZero() || parts.empty())
+    parts.push_back(address.constant.str());
   return llvm::join(parts, " + ");
 }
 
@@ -203,10 +202,7 @@ MathTerm MathPrinter::ofOp(Operation *op) {
   if (auto fold = dyn_cast<onf::FoldOp>(op))
     return reduction(fold);
   if (auto load = dyn_cast<onf::LoadOp>(op))
-    return {of(load.getArray()).text +
-            (load.getArray().getType().getRank() == 0
-                 ? ""
-                 : "@(" + address(load.getTerms(), load.getCoefficients(), load.getConstant()) + ")")};
+    return {of(load.getArray()).text + (load.getArray().getType().getRank() == 0 ? "" : "@(" + address(load) + ")")};
   if (auto element = dyn_cast<onf::AtOp>(op))
     return {of(element.getState()).text + "[" + list(element.getIndices()) + "]"};
   return ofScalar(op);
@@ -316,7 +312,7 @@ void MathPrinter::printAcc(onf::AccOp op, unsigned indent) {
     nameIndices(value, op.getNames());
     SmallVector<std::string> ranges;
     for (auto [arg, extent] : llvm::zip(value.getArguments(), op.getExtents()))
-      ranges.push_back(names[arg] + "<" + cast<StringAttr>(extent).getValue().str());
+      ranges.push_back(names[arg] + "<" + getSymExpr(extent).str());
     head += "[" + llvm::join(ranges, ", ") + "]";
   }
   std::string old = state;
@@ -363,7 +359,7 @@ void MathPrinter::printFor(onf::ForOp op, unsigned indent) {
   nameIndices(body, op.getNames());
   SmallVector<std::string> ranges;
   for (auto [arg, extent] : llvm::zip(body.getArguments(), op.getExtents()))
-    ranges.push_back(names[arg] + " < " + cast<StringAttr>(extent).getValue().str());
+    ranges.push_back(names[arg] + " < " + getSymExpr(extent).str());
   std::string chosen;
   if (op.getChoices()) {
     SmallVector<std::string> indices;
@@ -385,9 +381,7 @@ void MathPrinter::printBlock(Block &block, unsigned indent) {
     } else if (auto acc = dyn_cast<onf::AccOp>(op)) {
       printAcc(acc, indent);
     } else if (auto store = dyn_cast<onf::StoreOp>(op)) {
-      line(indent, of(store.getArray()).text + "@(" +
-                       address(store.getTerms(), store.getCoefficients(), store.getConstant()) +
-                       ") = " + of(store.getValue()).text);
+      line(indent, of(store.getArray()).text + "@(" + address(store) + ") = " + of(store.getValue()).text);
     } else if (op.getNumResults() == 1 && isa<FloatType>(op.getResult(0).getType()) && !op.getResult(0).hasOneUse() &&
                !op.getResult(0).use_empty() && !isa<arith::ConstantOp, arith::ExtFOp, onf::LoadOp>(op)) {
       std::string text = of(op.getResult(0)).text;

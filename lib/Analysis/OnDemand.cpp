@@ -1,7 +1,6 @@
 //===- OnDemand.cpp - on-demand evaluation and bounds of loads ------------===//
 #include "lib/Analysis/OnDemand.h"
 #include "lib/Analysis/Launched.h"
-#include "lib/Analysis/Subscripts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 
@@ -59,17 +58,14 @@ OnDemand::MaybeSpan OnDemand::scaled(MaybeSpan range, const SymExpr &factor) {
 
 OnDemand::MaybeSpan OnDemand::rangeOfIndex(BlockArgument index) {
   Operation *parent = index.getOwner()->getParentOp();
-  std::string text;
+  ExprAttr extent;
   if (auto loop = dyn_cast<ForOp>(parent))
-    text = cast<StringAttr>(loop.getExtents()[index.getArgNumber()]).getValue();
+    extent = cast<ExprAttr>(loop.getExtents()[index.getArgNumber()]);
   else if (auto fold = dyn_cast<FoldOp>(parent))
-    text = fold.getExtent();
+    extent = fold.getExtentAttr();
   else if (auto acc = dyn_cast<AccOp>(parent); acc && index.getOwner()->getParent() == &acc.getValue())
-    text = cast<StringAttr>(acc.getExtents()[index.getArgNumber()]).getValue();
-  auto extent = SymExpr::parse(text);
-  if (!extent)
-    return std::nullopt;
-  return Span{SymExpr(0), *extent - SymExpr(1)};
+    extent = cast<ExprAttr>(acc.getExtents()[index.getArgNumber()]);
+  return extent ? MaybeSpan(Span{SymExpr(0), extent.getValue() - SymExpr(1)}) : std::nullopt;
 }
 
 /// Returns true if a constraint of the kernel or arithmetic proves that `divisor` divides `value`.
@@ -109,10 +105,8 @@ OnDemand::MaybeSpan OnDemand::rangeOf(Value value) {
   APInt number;
   if (matchPattern(value, m_ConstantInt(&number)))
     return Span{number.getSExtValue(), number.getSExtValue()};
-  if (auto extent = dyn_cast<onf::ExtentOp>(op)) {
-    auto expr = SymExpr::parse(extent.getExpr());
-    return expr ? MaybeSpan(Span{*expr, *expr}) : std::nullopt;
-  }
+  if (auto extent = dyn_cast<onf::ExtentOp>(op))
+    return Span{extent.getExpr(), extent.getExpr()};
   if (!isa<arith::AddIOp, arith::SubIOp, arith::MulIOp, arith::FloorDivSIOp>(op) || !value.getType().isIndex())
     return std::nullopt;
   MaybeSpan x = rangeOf(op->getOperand(0)), y = rangeOf(op->getOperand(1));
@@ -130,43 +124,20 @@ OnDemand::MaybeSpan OnDemand::rangeOf(Value value) {
 }
 
 bool OnDemand::computeInBounds(LoadOp load) {
-  unsigned number = cast<BlockArgument>(load.getArray()).getArgNumber();
-  auto array = cast<ArrayType>(load.getArray().getType());
-  if (array.getRank() == 0)
-    return true;
-  StringRef name = kernel.getArrayName(number);
-  std::set<std::string> names;
-  for (unsigned axis = 0; axis != array.getRank(); ++axis)
-    names.insert((name + ".s" + Twine(axis)).str());
-  std::map<std::string, Span> sums;
-  auto add = [&](StringRef text, MaybeSpan range) {
-    auto expr = SymExpr::parse(text);
-    auto parts = expr ? splitBySymbols(*expr, names) : std::nullopt;
-    if (!parts)
-      return false;
-    for (const auto &[stride, factor] : *parts) {
-      MaybeSpan part = scaled(range, factor);
-      if (!part)
-        return false;
-      sums[stride] = {sums[stride].low + part->low, sums[stride].high + part->high};
-    }
-    return true;
-  };
-  auto constant = SymExpr::parse(load.getConstant());
-  auto parts = constant ? splitBySymbols(*constant, names) : std::nullopt;
-  if (!parts)
-    return false;
-  for (const auto &[stride, value] : *parts)
-    sums[stride] = {value, value};
-  for (auto [term, text] : llvm::zip_equal(load.getTerms(), load.getCoefficients()))
-    if (!add(cast<StringAttr>(text).getValue(), rangeOf(term)))
-      return false;
   ForOp nest;
   for (Operation *op = load; op; op = op->getParentOp())
     if (auto loop = dyn_cast<ForOp>(op))
       nest = loop;
+  ArrayType array = load.getArray().getType();
   for (unsigned axis = 0; axis != array.getRank(); ++axis) {
-    Span range = sums[(name + ".s" + Twine(axis)).str()];
+    LinearIndex index = load.getIndex(axis);
+    Span range{index.constant, index.constant};
+    for (const auto &[term, factor] : index.terms) {
+      MaybeSpan part = scaled(rangeOf(term), factor);
+      if (!part)
+        return false;
+      range = {range.low + part->low, range.high + part->high};
+    }
     if (!isNonNegative(range.low) || !isNonNegativeIn(nest, array.getExtent(axis) - SymExpr(1) - range.high))
       return false;
   }
@@ -232,7 +203,7 @@ static std::optional<SymExpr> getNonEmpty(Value condition) {
   else if (compare.getPredicate() != arith::CmpIPredicate::sgt)
     return std::nullopt;
   auto extent = high.getDefiningOp<onf::ExtentOp>();
-  return extent && matchPattern(low, m_Zero()) ? SymExpr::parse(extent.getExpr()) : std::nullopt;
+  return extent && matchPattern(low, m_Zero()) ? std::optional(extent.getExpr()) : std::nullopt;
 }
 
 /// Collects the folds over `extent` that a value depends on if extent > 0. A fold over an empty
@@ -243,8 +214,7 @@ void OnDemand::collectFolds(Value value, const SymExpr &extent, llvm::DenseSet<O
   if (!op || !seen.insert(op).second)
     return;
   if (auto fold = dyn_cast<FoldOp>(op)) {
-    auto own = SymExpr::parse(fold.getExtent());
-    if (own && *own == extent)
+    if (fold.getExtent() == extent)
       folds.push_back(fold);
     return;
   }

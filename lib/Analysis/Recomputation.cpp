@@ -20,14 +20,14 @@ using namespace moa;
 // States, wherever they stand
 //===----------------------------------------------------------------------===//
 
-StringRef moa::getExtentOf(BlockArgument index) {
+const SymExpr &moa::getExtentOf(BlockArgument index) {
   Operation *owner = index.getOwner()->getParentOp();
   unsigned number = index.getArgNumber();
   if (auto fold = dyn_cast<onf::FoldOp>(owner))
     return fold.getExtent();
   ArrayAttr extents =
       isa<onf::ForOp>(owner) ? cast<onf::ForOp>(owner).getExtents() : cast<onf::AccOp>(owner).getExtents();
-  return cast<StringAttr>(extents[number]).getValue();
+  return getSymExpr(extents[number]);
 }
 
 static bool isIndex(BlockArgument argument) {
@@ -92,7 +92,7 @@ private:
       return;
     if (auto argument = dyn_cast<BlockArgument>(v)) {
       if (isIndex(argument))
-        os << "<" << getExtentOf(argument);
+        os << "<" << getExtentOf(argument).str();
       else
         os << "=" << argument.getArgNumber();
       return;
@@ -110,7 +110,7 @@ private:
       return;
     }
     if (auto fold = dyn_cast<onf::FoldOp>(op)) {
-      os << "fold " << fold.getExtent();
+      os << "fold " << fold.getExtent().str();
       for (Value state : fold.getBody().front().getTerminator()->getOperands())
         value(state);
       return;
@@ -175,7 +175,7 @@ static std::string describePlace(ArrayRef<BlockArgument> repeats) {
     std::string name = getIndexName(index).str();
     if (unsigned count = ++counts[name]; count > 1)
       name += std::to_string(count);
-    text += ((text.empty() ? "for every " : ", ") + Twine(name) + " < " + getExtentOf(index)).str();
+    text += ((text.empty() ? "for every " : ", ") + Twine(name) + " < " + getExtentOf(index).str()).str();
   }
   return text;
 }
@@ -188,11 +188,11 @@ static constexpr double kLeastOfAll = 16;
 /// Returns the total number of terms that a state evaluates.
 static double workOf(onf::AccOp acc) {
   double work = 1;
-  for (Attribute extent : acc.getExtents())
-    work *= nominal(*SymExpr::parse(cast<StringAttr>(extent).getValue()));
+  for (const SymExpr &extent : acc.getExtents().getAsValueRange<ExprAttr>())
+    work *= nominal(extent);
   for (Operation *op = acc->getParentOp(); !isa<onf::KernelOp>(op); op = op->getParentOp())
     for (BlockArgument index : op->getRegion(0).getArguments())
-      work *= nominal(*SymExpr::parse(getExtentOf(index)));
+      work *= nominal(getExtentOf(index));
   return work;
 }
 
@@ -213,7 +213,7 @@ std::vector<Recomputed> moa::findRecomputed(onf::KernelOp kernel) {
       SymExpr times(1);
       SmallVector<BlockArgument> repeats = getRepeats(acc);
       for (BlockArgument index : repeats)
-        times = times * *SymExpr::parse(getExtentOf(index));
+        times = times * getExtentOf(index);
       found.times = found.times + times;
       found.work += workOf(acc);
       std::string place = describePlace(repeats);

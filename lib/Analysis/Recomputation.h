@@ -15,7 +15,7 @@
 namespace moa {
 
 /// Returns the extent of a loop, a fold or an axis of a state.
-llvm::StringRef getExtentOf(mlir::BlockArgument index);
+const SymExpr &getExtentOf(mlir::BlockArgument index);
 
 /// Returns the indices that the terms of a state depend on, including those of its fold and its
 /// axes.

@@ -1,6 +1,5 @@
 //===- TilePredicate.cpp - guards evaluated per tile ----------------------===//
 #include "lib/Analysis/TilePredicate.h"
-#include "lib/Analysis/Subscripts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 
@@ -127,11 +126,6 @@ unsigned TilePredicate::sidesOf(Value value) {
   } else {
     Operation *op = value.getDefiningOp();
     if (isa<onf::AccOp, onf::AtOp>(op) || op->getNumRegions() != 0 || !isPure(op))
-      result = Unusable;
-    // A gather may be out of bounds for a masked-out pair. Its index is then clamped along every
-    // axis, which needs the subscripts.
-    auto load = dyn_cast<onf::LoadOp>(op);
-    if (load && load.getArray().getType().getRank() != 0 && !getSubscripts(load))
       result = Unusable;
     for (Value operand : op->getOperands())
       result |= sidesOf(operand);

@@ -103,7 +103,7 @@ std::optional<SymExpr> moa::detail::integerAt(Value array, ArrayRef<SymExpr> ind
     return value ? std::optional<SymExpr>(value.getInt()) : std::nullopt;
   }
   if (auto extent = dyn_cast<ExtentOp>(op))
-    return SymExpr::parse(extent.getExpr());
+    return extent.getExpr();
   if (isa<IotaOp>(op))
     return index[0];
   if (auto cast = dyn_cast<CastOp>(op))

@@ -88,7 +88,7 @@ private:
     return total;
   }
 
-  int64_t getExtent(StringRef text) const { return std::max<int64_t>(getExtentValue(text).value_or(0), 0); }
+  int64_t getExtent(const SymExpr &extent) const { return std::max<int64_t>(extent.evaluate(symbols).value_or(0), 0); }
 
   static bool isProduct(onf::AccOp acc) {
     if (acc.getMonoid() != Monoid::add)
@@ -114,7 +114,7 @@ private:
     if (matchPattern(value, m_ConstantInt(&constant)))
       return constant.getSExtValue();
     if (auto extent = dyn_cast<onf::ExtentOp>(op))
-      return getExtentValue(extent.getExpr());
+      return extent.getExpr().evaluate(symbols);
     if (auto load = dyn_cast<onf::LoadOp>(op))
       return load.getTerms().empty() ? evaluate(load.getArray()) : std::nullopt;
     SmallVector<int64_t> operands;
@@ -125,11 +125,6 @@ private:
       operands.push_back(*number);
     }
     return apply(op, operands);
-  }
-
-  std::optional<int64_t> getExtentValue(StringRef text) const {
-    std::optional<SymExpr> expr = SymExpr::parse(text);
-    return expr ? expr->evaluate(symbols) : std::nullopt;
   }
 
   static std::optional<int64_t> apply(Operation *op, ArrayRef<int64_t> v) {
@@ -159,7 +154,7 @@ private:
     if (!fold.getPiecesAttr() || nest.getExtents().empty() || operands.size() != fold.getBounds().size())
       return std::nullopt;
     int64_t extent = getExtent(fold.getExtent());
-    int64_t rows = getExtent(cast<StringAttr>(*std::prev(nest.getExtents().end())));
+    int64_t rows = getExtent(getSymExpr(nest.getExtents().getValue().back()));
     double terms = 0;
     for (int64_t row = 0; row < rows; ++row)
       terms += countVisited(fold, row, operands, extent).value_or(extent);

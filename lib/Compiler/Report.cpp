@@ -55,7 +55,7 @@ static std::vector<NestSummary> summariseNests(onf::KernelOp kernel) {
   for (onf::ForOp nest : kernel.getBody().getOps<onf::ForOp>()) {
     NestSummary summary;
     for (auto [name, extent] :
-         llvm::zip(nest.getNames().getAsValueRange<StringAttr>(), nest.getExtents().getAsValueRange<StringAttr>()))
+         llvm::zip(nest.getNames().getAsValueRange<StringAttr>(), nest.getExtents().getAsValueRange<ExprAttr>()))
       summary.loops.push_back({name.str(), extent.str()});
     for (onf::FoldOp fold : nest.getBody().getOps<onf::FoldOp>())
       summary.folds.push_back({fold.getName().str(), fold.getExtent().str(), fold.getNumResults()});

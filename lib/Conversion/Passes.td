@@ -41,12 +41,12 @@ def ConvertMoAToDNF : Pass<"convert-moa-to-dnf", "::mlir::ModuleOp"> {
 }
 
 def ConvertDNFToONF : Pass<"convert-dnf-to-onf", "::mlir::ModuleOp"> {
-  let summary = "Fuse reductions into folds by the rules R0-R7, and make addresses of ψ";
+  let summary = "Fuse reductions into folds by the rules R0-R7, and make loads of ψ";
   let description = [{
     Every `dnf.kernel` becomes an `onf.kernel`. Outputs over the same extents share a nest of rows.
     The reductions that a row needs become states (accumulators) of folds, in as few passes over a
-    range as the rules of docs/Spec.md, section 6, allow. ψ on an input becomes a load at base + Σ
-    stride · index. For example, the maximum and the sum of a softmax take one pass (online
+    range as the rules of docs/Spec.md, section 6, allow. ψ on an input becomes a load at
+    linear indices. For example, the maximum and the sum of a softmax take one pass (online
     softmax):
 
         m(n)   = max{k<M} S(n, k)

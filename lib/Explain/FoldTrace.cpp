@@ -55,10 +55,10 @@ bool matches(Expr pattern, Expr e, std::map<Expr, Expr> &bound) {
   }
   if (pattern == e)
     return true;
-  return pattern->kind == e->kind && pattern->type == e->type && pattern->id == e->id && pattern->text == e->text &&
-         pattern->value == e->value && pattern->op == e->op && pattern->attributes == e->attributes &&
-         pattern->monoid == e->monoid && pattern->rounds == e->rounds && pattern->function == e->function &&
-         pattern->extent == e->extent && pattern->operands.size() == e->operands.size() &&
+  return pattern->kind == e->kind && pattern->type == e->type && pattern->id == e->id && pattern->value == e->value &&
+         pattern->op == e->op && pattern->attributes == e->attributes && pattern->monoid == e->monoid &&
+         pattern->rounds == e->rounds && pattern->function == e->function && pattern->extent == e->extent &&
+         pattern->operands.size() == e->operands.size() &&
          llvm::all_of(llvm::zip(pattern->operands, e->operands),
                       [&](auto pair) { return matches(std::get<0>(pair), std::get<1>(pair), bound); });
 }
@@ -136,7 +136,7 @@ Expr FoldText::named(Expr e) {
 /// Σ{m<M | present} body
 std::string FoldText::reduction(Expr reduce, int64_t j, Expr body, Expr present) {
   Expr written = named(body);
-  std::string term = exprs.str(written), range = indexName(j).str() + "<" + reduce->extent;
+  std::string term = exprs.str(written), range = indexName(j).str() + "<" + reduce->extent.getValue().str();
   if (present)
     range += " | " + str(present);
   bool isSum = written->isOp("arith.addf") || written->isOp("arith.subf") || written->isOp("arith.addi") ||
@@ -188,16 +188,19 @@ void FoldText::printNest(const NestPlan &nest, dnf::KernelOp kernel) {
   SmallVector<int64_t> order(nest.rows.begin(), nest.rows.end());
   for (auto &[id, extent] : nest.carriedExtents)
     order.push_back(id);
-  for (auto &[extent, id] : nest.foldIndex)
+  std::map<std::string, int64_t> ranges; // by the text of the range
+  for (auto [extent, id] : nest.foldIndex)
+    ranges[extent.getValue().str()] = id;
+  for (auto &[range, id] : ranges)
     order.push_back(id);
   nameIndices(order);
   os << "  For each row";
   llvm::ListSeparator comma(",");
   for (auto [id, extent] : llvm::zip(nest.rows, nest.extents))
-    os << comma << " " << indexName(id) << "<" << extent;
+    os << comma << " " << indexName(id) << "<" << getSymExpr(extent).str();
   os << ":\n";
   for (const auto &[number, fold] : llvm::enumerate(nest.folds)) {
-    os << "    pass " << number + 1 << " over " << indexName(fold.index) << "<" << fold.extent;
+    os << "    pass " << number + 1 << " over " << indexName(fold.index) << "<" << fold.extent.getValue().str();
     if (fold.present)
       os << " | " << str(fold.present);
     if (fold.accs.size() > 1)

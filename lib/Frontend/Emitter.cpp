@@ -22,9 +22,8 @@ unsigned OperatorEmitter::pushFrame(SymExpr extent, StringRef name) {
 }
 
 TermOr OperatorEmitter::iota(SourceLoc loc, const SymExpr &extent) {
-  auto text = StringAttr::get(reporter.getContext(), extent.str());
   auto type = ArrayType::get(reporter.getContext(), {extent}, IndexType::get(reporter.getContext()));
-  return ArrayTerm::ofArray(create<IotaOp>(loc, type, text));
+  return ArrayTerm::ofArray(create<IotaOp>(loc, type, extent));
 }
 
 TermOr OperatorEmitter::frameIndex(SourceLoc loc, unsigned position) {
@@ -323,8 +322,7 @@ Value OperatorEmitter::scalar(SourceLoc loc, const ArrayTerm &term, Type element
     return constant(loc, IntegerAttr::get(element, *constantValue))->array;
   auto index = IndexType::get(reporter.getContext());
   auto type = ArrayType::get(reporter.getContext(), ArrayRef<SymExpr>(), index);
-  auto text = StringAttr::get(reporter.getContext(), term.symbolic.str());
-  Value extent = create<ExtentOp>(loc, type, text);
+  Value extent = create<ExtentOp>(loc, type, term.symbolic);
   if (element == index)
     return extent;
   return create<CastOp>(loc, type.withElementType(element), extent, true);

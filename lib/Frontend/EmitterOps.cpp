@@ -151,7 +151,7 @@ TermOr OperatorEmitter::reduce(SourceLoc loc, Monoid monoid, Spelling what, cons
     return failure();
   auto type = llvm::cast<ArrayType>(full->array.getType());
   unsigned physical = physicalAxis(*full, axis);
-  SmallVector<StringAttr> shape(type.getShape());
+  SmallVector<ExprAttr> shape(type.getShape());
   shape.erase(shape.begin() + physical);
   auto resultType = ArrayType::get(reporter.getContext(), shape, type.getElementType());
   ArrayTerm result = *full;
@@ -184,8 +184,8 @@ Type OperatorEmitter::roundingType(const ArrayTerm &a, const ArrayTerm &b) const
   return isNarrow ? type : Type();
 }
 
-static SmallVector<StringAttr> innerShape(ArrayType a, ArrayType b, unsigned frame, bool aFramed, bool bFramed) {
-  SmallVector<StringAttr> shape((aFramed ? a : b).getShape().take_front(frame));
+static SmallVector<ExprAttr> innerShape(ArrayType a, ArrayType b, unsigned frame, bool aFramed, bool bFramed) {
+  SmallVector<ExprAttr> shape((aFramed ? a : b).getShape().take_front(frame));
   llvm::append_range(shape, a.getShape().drop_front(aFramed ? frame : 0).drop_back());
   llvm::append_range(shape, b.getShape().drop_front(bFramed ? frame + 1 : 1));
   return shape;
@@ -415,9 +415,8 @@ TermOr OperatorEmitter::slice(SourceLoc loc, const ArrayTerm &term, unsigned axi
   if (start.isZero() && count == *term.cell[axis].extent)
     return result;
   Layout layout{result.frame, result.cell};
-  MLIRContext *context = reporter.getContext();
-  result.array = create<SliceOp>(loc, typeOf(layout, term.elementType()), term.array, physicalAxis(term, axis),
-                                 StringAttr::get(context, start.str()), StringAttr::get(context, count.str()));
+  result.array =
+      create<SliceOp>(loc, typeOf(layout, term.elementType()), term.array, physicalAxis(term, axis), start, count);
   return result;
 }
 
@@ -431,8 +430,7 @@ TermOr OperatorEmitter::reverse(SourceLoc loc, const ArrayTerm &term, unsigned a
 TermOr OperatorEmitter::rotate(SourceLoc loc, const ArrayTerm &term, const SymExpr &by, unsigned axis) {
   ArrayTerm result = term;
   if (!term.cell[axis].isVirtual)
-    result.array = create<RotateOp>(loc, term.array.getType(), term.array,
-                                    StringAttr::get(reporter.getContext(), by.str()), physicalAxis(term, axis));
+    result.array = create<RotateOp>(loc, term.array.getType(), term.array, by, physicalAxis(term, axis));
   return result;
 }
 

@@ -115,7 +115,6 @@ void frontend::requireQuotients(KernelOp kernel, SmallVectorImpl<std::string> &c
         for (const SymExpr &extent : shape(type))
           quotients.require(extent);
     if (auto extent = dyn_cast<ExtentOp>(op); extent && needed.contains(&op))
-      if (auto e = SymExpr::parse(extent.getExpr()))
-        quotients.require(*e);
+      quotients.require(extent.getExpr());
   }
 }

@@ -325,8 +325,8 @@ DNFInterpreter::Indices DNFInterpreter::capturedIndices(Region &region) {
 
 Expected<std::vector<int64_t>> DNFInterpreter::domainOf(ArrayAttr shape) {
   std::vector<int64_t> domain;
-  for (StringRef text : shape.getAsValueRange<StringAttr>()) {
-    auto extent = evaluate(text, symbols);
+  for (const SymExpr &expr : shape.getAsValueRange<ExprAttr>()) {
+    auto extent = evaluate(expr, symbols);
     if (!extent)
       return extent.takeError();
     domain.push_back(*extent);

@@ -133,25 +133,22 @@ bool Agent::copy(device::CopyOp op) {
   std::optional<int64_t> first = op.getFirst() ? getUniform(op.getFirst(), op) : 0;
   if (!coordinates || !column || !first)
     return true;
-  int64_t rows = op.getRing().getType().getRows(), count = op.getTileRows(), step = 1;
+  int64_t rows = op.getRing().getType().getRows(), count = op.getTileRows();
   if (*first < 0 || *first % 8 != 0 || *first + count > rows) {
     fail(op, "copies rows " + Twine(*first) + " to " + Twine(*first + count - 1) + " of " + Twine(rows) +
                  "; the first one is a multiple of 8");
     return true;
   }
-  if (op.getStep()) {
-    auto value = evaluate(*op.getStep(), launch.symbols);
-    if (!value || *value < 1) {
-      fail(op, value ? "a step of rows is at least 1, but got " + Twine(*value) : Twine(toString(value.takeError())));
-      return true;
-    }
-    step = *value;
+  auto step = evaluate(op.getStep(), launch.symbols);
+  if (!step || *step < 1) {
+    fail(op, step ? "a step of rows is at least 1, but got " + Twine(*step) : Twine(toString(step.takeError())));
+    return true;
   }
   pending->first = *first;
   std::vector<int64_t> index = *coordinates;
   index.push_back(*column);
   for (int64_t row = 0; row < count; ++row) {
-    index[op.getRowAxis()] = ((*coordinates)[op.getRowAxis()] + row) * step;
+    index[op.getRowAxis()] = ((*coordinates)[op.getRowAxis()] + row) * *step;
     pending->rows.push_back(pending->from->getRow(index, op.getRing().getType().getColumns()));
   }
   ++launch.copied[pending->from->getName()];

@@ -107,22 +107,20 @@ Expected<int64_t> ProgramRunner::countBlocks(device::KernelOp op) {
   auto blocks = evaluate(op.getBlocks(), launch.symbols);
   if (!blocks)
     return blocks.takeError();
-  if (auto runs = op->getAttrOfType<ArrayAttr>(onf::kLaunchIfAttr))
-    for (size_t k = 0; k + 1 < runs.size(); k += 2) {
-      auto x = evaluate(cast<StringAttr>(runs[k]).getValue(), launch.symbols);
-      auto y = evaluate(cast<StringAttr>(runs[k + 1]).getValue(), launch.symbols);
-      if (!x || !y)
-        return joinErrors(x.takeError(), y.takeError());
-      if (*x <= *y)
-        return 0;
-    }
+  for (auto [larger, smaller] : onf::getLaunchConditions(op)) {
+    auto x = evaluate(larger.getValue(), launch.symbols), y = evaluate(smaller.getValue(), launch.symbols);
+    if (!x || !y)
+      return joinErrors(x.takeError(), y.takeError());
+    if (*x <= *y)
+      return 0;
+  }
   // The blocks of such a launch end at once.
   if (Value flag = device::getSkipFlag(op))
     if (launch.memories[cast<BlockArgument>(flag).getArgNumber()]->read(0) == 0)
       return 0;
   if (*blocks < 0 || *blocks > INT32_MAX)
     return makeError(locationText(op.getLoc()) + "a grid of " + Twine(*blocks) + " blocks, the value of '" +
-                     op.getBlocks() + "'");
+                     op.getBlocks().str() + "'");
   return *blocks;
 }
 

@@ -1,4 +1,4 @@
-//===- ONFInterpreter.cpp - loops, folds and flat addresses ---------------===//
+//===- ONFInterpreter.cpp - loops, folds and elements of arrays -----------===//
 #include "lib/Interpreter/ONFNodes.h"
 #include "lib/Interpreter/UserMonoid.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -23,7 +23,7 @@ struct Statement {
   Location loc;
   Memory *memory = nullptr;
   Node *value = nullptr;
-  Address address;
+  Element element;
   std::unique_ptr<Nest> nest;
 };
 
@@ -68,8 +68,8 @@ private:
   void roundOperands(onf::AccOp op, AccState *acc);
   Error buildRegion(Region &region, Scope *&scope, std::vector<Node *> &arguments, Node *&result);
   Expected<bool> buildAt(onf::AtOp op);
-  template <typename OpTy> Address buildAddress(OpTy op);
-  Expected<std::vector<int64_t>> extentsOf(ArrayAttr texts);
+  Element buildElement(onf::AccessOpInterface op);
+  template <typename AttrT> Expected<std::vector<int64_t>> evaluateAll(ArrayAttr exprs);
 
   bool isChosen(Nest &nest);
   void execute(Nest &nest);
@@ -114,35 +114,38 @@ Error ONFInterpreter::makeMemories(onf::KernelOp op) {
   return Error::success();
 }
 
-Expected<std::vector<int64_t>> ONFInterpreter::extentsOf(ArrayAttr texts) {
-  std::vector<int64_t> extents;
-  for (StringRef text : texts.getAsValueRange<StringAttr>()) {
-    auto extent = evaluate(text, strided);
-    if (!extent)
-      return extent.takeError();
-    extents.push_back(*extent);
+template <typename AttrT> Expected<std::vector<int64_t>> ONFInterpreter::evaluateAll(ArrayAttr exprs) {
+  std::vector<int64_t> values;
+  for (auto &&expr : exprs.getAsValueRange<AttrT>()) {
+    auto value = evaluate(expr, strided);
+    if (!value)
+      return value.takeError();
+    values.push_back(*value);
   }
-  return extents;
+  return values;
 }
 
-template <typename OpTy> Address ONFInterpreter::buildAddress(OpTy op) {
-  Address address;
-  address.terms = nodesOf(op.getTerms());
-  auto coefficients = extentsOf(op.getCoefficients());
-  auto constant = evaluate(op.getConstant(), strided);
-  if (coefficients)
-    address.coefficients = std::move(*coefficients);
-  else
-    address.fault = llvm::toString(coefficients.takeError());
-  if (constant)
-    address.constant = *constant;
-  else
-    address.fault = llvm::toString(constant.takeError());
-  return address;
+Element ONFInterpreter::buildElement(onf::AccessOpInterface op) {
+  Element element;
+  std::vector<Node *> terms = nodesOf(op.getTerms());
+  auto number = [&](const SymExpr &expr) -> int64_t {
+    auto value = evaluate(expr, strided);
+    if (value)
+      return *value;
+    element.fault = llvm::toString(value.takeError());
+    return 0;
+  };
+  for (const onf::Subscript &axis : op.getSubscripts().getAxes()) {
+    Element::Index &index = element.indices.emplace_back();
+    index.constant = number(axis.constant);
+    for (const auto &[term, factor] : axis.factors)
+      index.terms.emplace_back(terms[term], number(factor));
+  }
+  return element;
 }
 
 Error ONFInterpreter::buildNest(onf::ForOp op, Nest &nest) {
-  auto extents = extentsOf(op.getExtents());
+  auto extents = evaluateAll<ExprAttr>(op.getExtents());
   if (!extents)
     return extents.takeError();
   nest.op = op;
@@ -183,7 +186,7 @@ Error ONFInterpreter::buildStatement(Operation *op, Nest &nest) {
     statement.memory = memories[arg.getArgNumber()].get();
     statement.memory->setForm(Form::of(store.getValue().getType()));
     statement.value = nodeOf(store.getValue());
-    statement.address = buildAddress(store);
+    statement.element = buildElement(store);
   } else {
     return buildOp(op);
   }
@@ -216,7 +219,7 @@ Error ONFInterpreter::buildAcc(onf::AccOp op, AccState *acc) {
   acc->user = std::move(*user);
   acc->identity = acc->user ? acc->user->getIdentity() : identityOf(acc->monoid, type);
   acc->combine = op.getCombine();
-  auto extents = extentsOf(op.getExtents());
+  auto extents = evaluateAll<ExprAttr>(op.getExtents());
   if (!extents)
     return extents.takeError();
   acc->extents = std::move(*extents);
@@ -345,7 +348,7 @@ Expected<bool> ONFInterpreter::buildSpecial(Operation *op) {
     return makeError(locationText(op->getLoc()) + "a load from an array that is "
                                                   "no input");
   define(load.getResult(),
-         make<LoadNode>(scopeOf(load.getTerms()), op->getLoc(), *memories[arg.getArgNumber()], buildAddress(load),
+         make<LoadNode>(scopeOf(load.getTerms()), op->getLoc(), *memories[arg.getArgNumber()], buildElement(load),
                         /*isStored=*/arg.getArgNumber() >= kernel.argNames.size()));
   return true;
 }
@@ -359,16 +362,11 @@ void ONFInterpreter::executeStatement(Statement &statement) {
     return execute(*statement.nest);
   if (only && statement.memory != only)
     return;
-  int64_t flat = statement.address.compute(machine, statement.loc);
+  Memory &memory = *statement.memory;
+  int64_t flat = statement.element.compute(machine, statement.loc, memory);
   Cell value = machine.get(statement.value);
   if (machine.failed)
     return;
-  Memory &memory = *statement.memory;
-  if (!memory.isElement(flat)) {
-    machine.fail(statement.loc, "address " + Twine(flat) + " is no element of '" + memory.getName() + "' of shape " +
-                                    indexText(memory.getShape()));
-    return;
-  }
   if (memory.store(flat, value) > 1)
     machine.fail(statement.loc,
                  "element " + indexText(memory.indexOf(flat)) + " of '" + memory.getName() + "' is written twice");
@@ -429,8 +427,8 @@ Expected<std::vector<Array>> ONFInterpreter::runWhole() {
   return outputs;
 }
 
-/// Returns the indices at which a loop nest writes an element. Every index must occur in a store's
-/// address with the stride of one axis as its coefficient.
+/// Returns the indices at which a loop nest writes an element. Every index must be that of an axis
+/// of a store.
 std::optional<std::vector<int64_t>> ONFInterpreter::rowOf(const Nest &nest, unsigned output, ArrayRef<int64_t> index) {
   onf::StoreOp store;
   onf::ForOp(nest.op).walk([&](onf::StoreOp op) {
@@ -441,13 +439,10 @@ std::optional<std::vector<int64_t>> ONFInterpreter::rowOf(const Nest &nest, unsi
   if (!store)
     return std::nullopt;
   std::vector<int64_t> row(nest.extents.size(), -1);
-  for (auto [term, text] : llvm::zip(store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>())) {
-    auto arg = dyn_cast<BlockArgument>(term);
-    StringRef axis = text;
-    unsigned position;
-    if (arg && arg.getOwner()->getParentOp() == nest.op && axis.consume_front(kernel.resultNames[output] + ".s") &&
-        !axis.getAsInteger(10, position) && position < index.size())
-      row[arg.getArgNumber()] = index[position];
+  for (auto [axis, position] : llvm::enumerate(index)) {
+    auto arg = dyn_cast_or_null<BlockArgument>(store.getIndex(axis).getValue());
+    if (arg && arg.getOwner()->getParentOp() == nest.op)
+      row[arg.getArgNumber()] = position;
   }
   for (auto [k, i] : llvm::enumerate(row))
     if (i < 0 || i >= nest.extents[k])

@@ -7,13 +7,30 @@ using namespace mlir;
 using namespace moa;
 using namespace moa::interp;
 
+int64_t Element::compute(Machine &m, Location loc, const Memory &memory) const {
+  if (!fault.empty()) {
+    m.fail(loc, fault);
+    return 0;
+  }
+  SmallVector<int64_t, 6> place;
+  bool isInside = true;
+  for (auto [index, extent] : llvm::zip_equal(indices, memory.getShape())) {
+    int64_t i = index.constant;
+    for (auto [term, factor] : index.terms)
+      i += factor * m.get(term).i;
+    isInside &= i >= 0 && i < extent;
+    place.push_back(i);
+  }
+  if (!m.failed && !isInside)
+    m.fail(loc, "index " + indexText(place) + " is no element of '" + memory.getName() + "' of shape " +
+                    indexText(memory.getShape()));
+  return m.failed ? 0 : memory.addressOf(place);
+}
+
 Cell LoadNode::compute(Machine &m) {
-  int64_t flat = address.compute(m, loc);
+  int64_t flat = element.compute(m, loc, memory);
   if (m.failed)
     return ofInt(0);
-  if (!memory.isElement(flat))
-    return m.fail(loc, "address " + Twine(flat) + " is no element of '" + memory.getName() + "' of shape " +
-                           indexText(memory.getShape()));
   if (isStored && !memory.isWritten(flat))
     return m.fail(loc, "element " + indexText(memory.indexOf(flat)) + " of '" + memory.getName() +
                            "' is loaded before it is stored");

@@ -9,32 +9,26 @@
 
 namespace moa::interp {
 
-/// Σ coefficient · term + constant. If a coefficient divides by zero for these symbols, `fault` is
-/// set; this is an error only if the element is needed.
-struct Address {
-  std::vector<Node *> terms;
-  std::vector<int64_t> coefficients;
-  int64_t constant = 0;
+/// An element of an array: one index per axis, constant + Σ factor · term. If a factor divides by
+/// zero for these symbols, `fault` is set; this is an error only if the element is needed.
+struct Element {
+  struct Index {
+    int64_t constant = 0;
+    std::vector<std::pair<Node *, int64_t>> terms;
+  };
+  std::vector<Index> indices;
   std::string fault;
 
-  int64_t compute(Machine &m, mlir::Location loc) const {
-    if (!fault.empty()) {
-      m.fail(loc, fault);
-      return 0;
-    }
-    int64_t address = constant;
-    for (size_t k = 0; k < terms.size(); ++k)
-      address += coefficients[k] * m.get(terms[k]).i;
-    return address;
-  }
+  /// Returns the address of the element. Fails if an index is out of bounds.
+  int64_t compute(Machine &m, mlir::Location loc, const Memory &memory) const;
 };
 
 struct LoadNode final : Node {
-  LoadNode(Scope *scope, mlir::Location loc, const Memory &memory, Address address, bool isStored)
-      : Node(scope, loc), memory(memory), address(std::move(address)), isStored(isStored) {}
+  LoadNode(Scope *scope, mlir::Location loc, const Memory &memory, Element element, bool isStored)
+      : Node(scope, loc), memory(memory), element(std::move(element)), isStored(isStored) {}
   Cell compute(Machine &m) override;
   const Memory &memory;
-  Address address;
+  Element element;
   bool isStored; // by a nest, not by the caller
 };
 

@@ -47,8 +47,8 @@ static std::optional<double> countSeen(onf::FoldOp fold, int64_t size) {
   llvm::SmallVector<int64_t> bounds;
   for (mlir::Value bound : fold.getBounds()) {
     auto extent = bound.getDefiningOp<onf::ExtentOp>();
-    auto expr = extent ? SymExpr::parse(extent.getExpr()) : std::nullopt;
-    bounds.push_back(expr ? expr->evaluate([&](llvm::StringRef) { return std::optional(size); }).value_or(1) : 1);
+    auto known = [&](llvm::StringRef) { return std::optional(size); };
+    bounds.push_back(extent ? extent.getExpr().evaluate(known).value_or(1) : 1);
   }
   for (int64_t k = 0; k < rows; ++k) {
     auto visited = countVisited(fold, k * (size / rows), bounds, size);

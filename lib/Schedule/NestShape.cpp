@@ -2,21 +2,20 @@
 #include "lib/Schedule/NestShape.h"
 #include "dialects/ONF/IR/ColumnsHint.h"
 #include "dialects/ONF/IR/Hints.h"
-#include "lib/Support/Constant.h"
 
 using namespace mlir;
 using namespace moa;
 
 /// Returns a constant extent; a negative extent is an empty range.
-static std::optional<int64_t> sizeOf(StringRef extent) {
-  auto value = constantOf(extent);
+static std::optional<int64_t> sizeOf(const SymExpr &extent) {
+  auto value = extent.getConstant();
   return value ? std::optional<int64_t>(std::max<int64_t>(*value, 0)) : std::nullopt;
 }
 
 // Far larger than every cache, far below overflow.
 static constexpr int64_t maxCount = int64_t(1) << 24;
 
-static int64_t countOf(StringRef text) { return std::min(sizeOf(text).value_or(assumedExtent), maxCount); }
+static int64_t countOf(const SymExpr &extent) { return std::min(sizeOf(extent).value_or(assumedExtent), maxCount); }
 
 static FoldShape foldShape(onf::FoldOp fold) {
   FoldShape shape;
@@ -28,7 +27,7 @@ static FoldShape foldShape(onf::FoldOp fold) {
       if (acc.getExtents().empty())
         continue;
       int64_t product = 1;
-      for (StringRef extent : acc.getExtents().getAsValueRange<StringAttr>())
+      for (const SymExpr &extent : acc.getExtents().getAsValueRange<ExprAttr>())
         product = std::min(product * countOf(extent), maxCount);
       shape.carried = std::min(shape.carried + product, maxCount);
     }
@@ -62,7 +61,7 @@ std::vector<NestShape> moa::nestShapes(onf::KernelOp kernel) {
     for (StringRef name : nest.getNames().getAsValueRange<StringAttr>())
       shape.names.push_back(name.str());
     if (!nest.getExtents().empty())
-      shape.laneExtent = sizeOf(cast<StringAttr>(nest.getExtents().getValue().back()).getValue());
+      shape.laneExtent = sizeOf(getSymExpr(nest.getExtents().getValue().back()));
     shape.bits = computeBits(nest);
     shape.isShort = nest->hasAttr(onf::kShortAttr);
     for (auto fold : nest.getBody().getOps<onf::FoldOp>()) {

@@ -19,9 +19,9 @@ bool SymExpr::MonomialLess::operator()(const Monomial &a, const Monomial &b) con
 
 SymExpr::SymExpr(int64_t value) { addTerm({}, value); }
 
-SymExpr SymExpr::fromAtom(AtomPtr atom) {
+SymExpr SymExpr::product(const Monomial &monomial) {
   SymExpr result;
-  result.addTerm({{std::move(atom), 1u}}, 1);
+  result.addTerm(monomial, 1);
   return result;
 }
 
@@ -154,6 +154,18 @@ bool SymExpr::operator==(const SymExpr &other) const {
       return false;
   return true;
 }
+
+namespace moa {
+llvm::hash_code hash_value(const SymExpr &expr) {
+  llvm::hash_code hash(0);
+  for (const auto &[monomial, coefficient] : expr.getTerms()) {
+    hash = llvm::hash_combine(hash, coefficient);
+    for (const auto &[atom, power] : monomial)
+      hash = llvm::hash_combine(hash, atom->text, power);
+  }
+  return hash;
+}
+} // namespace moa
 
 std::optional<int64_t> SymExpr::getConstant() const {
   if (terms.empty())
@@ -367,7 +379,7 @@ private:
         return fail("integer is too large");
       return SymExpr(static_cast<int64_t>(value));
     }
-    llvm::StringRef name = rest.take_while([](char c) { return llvm::isAlnum(c) || c == '_' || c == '.'; });
+    llvm::StringRef name = rest.take_while([](char c) { return llvm::isAlnum(c) || c == '_' || c == '.' || c == '$'; });
     if (name.empty())
       return fail("unexpected '" + rest.take_front(1).str() + "'");
     rest = rest.drop_front(name.size());

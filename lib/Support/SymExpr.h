@@ -9,6 +9,7 @@
 #ifndef MOA_SUPPORT_SYMEXPR_H
 #define MOA_SUPPORT_SYMEXPR_H
 
+#include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include <cstdint>
@@ -36,8 +37,9 @@ public:
   SymExpr() = default;
   SymExpr(int64_t value);
   static SymExpr symbol(llvm::StringRef name);
+  static SymExpr product(const Monomial &monomial);
 
-  /// Parses `+ - * / % ( )`, integers and symbols (identifiers, which may contain dots: `Q.s0`).
+  /// Parses `+ - * / % ( )`, integers and symbols (identifiers, which may contain `.` and `$`: `Q.s0`).
   /// `/` floors, and `%` has the divisor's sign. Returns nothing for malformed text and sets
   /// `error` to the reason.
   static std::optional<SymExpr> parse(llvm::StringRef text, std::string *error = nullptr);
@@ -54,6 +56,7 @@ public:
 
   bool operator==(const SymExpr &other) const;
   bool operator!=(const SymExpr &other) const { return !(*this == other); }
+  friend llvm::hash_code hash_value(const SymExpr &expr);
 
   /// Returns the value if no symbol occurs.
   std::optional<int64_t> getConstant() const;
@@ -76,7 +79,7 @@ public:
   const Terms &getTerms() const { return terms; }
 
 private:
-  static SymExpr fromAtom(AtomPtr atom);
+  static SymExpr fromAtom(AtomPtr atom) { return product({{std::move(atom), 1u}}); }
   static SymExpr fromDivision(bool isRemainder, const SymExpr &a, const SymExpr &b);
   void addTerm(const Monomial &monomial, int64_t coefficient);
   /// Returns a / b if the monomial b divides a as a polynomial.

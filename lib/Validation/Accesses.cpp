@@ -200,7 +200,7 @@ std::vector<Access> DNFAccesses::of(dnf::OutputOp output) {
   agenda.clear();
   Env &env = makeEnv();
   for (auto [k, argument] : llvm::enumerate(output.getBody().getArguments())) {
-    Term extent = terms.extent(cast<StringAttr>(output.getDomain()[k]).getValue());
+    Term extent = terms.extent(getSymExpr(output.getDomain()[k]));
     StringRef name = cast<StringAttr>(output.getNames()[k]).getValue();
     env.values[argument] = variables.get(k, extent, name);
     variables.setName(env.values[argument], argument);
@@ -270,7 +270,7 @@ void DNFAccesses::visit(Value value, Env &env, Term condition) {
   if (auto psi = dyn_cast<dnf::PsiOp>(op)) {
     SmallVector<Term> index;
     SmallVector<LocationAttr> written;
-    ArrayRef<StringAttr> shape = cast<ArrayType>(psi.getArray().getType()).getShape();
+    ArrayRef<ExprAttr> shape = cast<ArrayType>(psi.getArray().getType()).getShape();
     for (auto [axis, entry] : llvm::enumerate(psi.getIndices())) {
       index.push_back(termOf(entry, env));
       written.push_back(writtenAs(psi, axis, env, shape[axis]));
@@ -294,7 +294,7 @@ static BlockArgument indexOfLet(Value value, unsigned depth) {
 
 /// Returns the source text of an index of a ψ or of the application of a let. The index of a let
 /// itself has the text of the index that the let is applied to, if both have the same extent.
-LocationAttr DNFAccesses::writtenAs(Operation *reader, unsigned index, Env &env, StringAttr extent) {
+LocationAttr DNFAccesses::writtenAs(Operation *reader, unsigned index, Env &env, ExprAttr extent) {
   SmallVector<LocationAttr> texts = getSubscripts(reader->getLoc());
   LocationAttr text = index < texts.size() ? texts[index] : LocationAttr();
   auto psi = dyn_cast<dnf::PsiOp>(reader);
@@ -303,7 +303,7 @@ LocationAttr DNFAccesses::writtenAs(Operation *reader, unsigned index, Env &env,
   if (!argument || !env.outer)
     return text;
   auto let = cast<dnf::LetOp>(argument.getOwner()->getParentOp());
-  auto own = cast<StringAttr>(let.getDomain()[argument.getArgNumber()]);
+  auto own = cast<ExprAttr>(let.getDomain()[argument.getArgNumber()]);
   LocationAttr from = writtenAs(env.call, argument.getArgNumber(), *env.outer, own);
   bool passes = argument == value && own == extent;
   return !from ? text : !text || passes ? from : reachedFrom(text, from);

@@ -132,7 +132,7 @@ private:
   Term termOfReduce(dnf::ReduceOp op, Env &env);
   Env &applied(dnf::LetOp let, const Arguments &arguments, unsigned depth);
   void enter(dnf::ReduceOp op, Env &env);
-  mlir::LocationAttr writtenAs(mlir::Operation *reader, unsigned index, Env &env, mlir::StringAttr extent);
+  mlir::LocationAttr writtenAs(mlir::Operation *reader, unsigned index, Env &env, ExprAttr extent);
 
   TermContext &terms;
   Variables &variables;
@@ -156,15 +156,15 @@ struct Write {
 class ONFAccesses {
 public:
   ONFAccesses(TermContext &terms, Variables &variables, onf::KernelOp kernel);
-  /// Returns every store, in order. Fails if an address is no multi-index.
-  mlir::FailureOr<std::vector<Write>> writes();
+  /// Returns every store, in order.
+  std::vector<Write> writes();
   /// Returns the accesses of the value of a store, with the indices of the enclosing loops renamed
   /// to `rows`. A read of a temporary counts as the reads of the value stored there.
-  mlir::FailureOr<std::vector<Access>> of(const Write &write, const llvm::DenseMap<Term, Term> &rows);
+  std::vector<Access> of(const Write &write, const llvm::DenseMap<Term, Term> &rows);
   /// Returns the accesses of the nest of a store when arrays are computed as a whole. A state that
   /// carries axes then computes all its elements if any is needed, regardless of the condition on
   /// the index read. Nests that store temporaries are not entered.
-  mlir::FailureOr<std::vector<Access>> ofComputed(const Write &write, const llvm::DenseMap<Term, Term> &rows);
+  std::vector<Access> ofComputed(const Write &write, const llvm::DenseMap<Term, Term> &rows);
   /// Rewrites reads of the parts of a range (R4) to reads of the whole range. Parts whose index is
   /// a loop of the store that was read last stay.
   void join(Access &access) { joinParts(access), dropParts(access); }
@@ -201,7 +201,7 @@ private:
   Term whereRun(mlir::Operation *store);
   void joinParts(Access &access);
   void dropParts(Access &access);
-  template <typename OpT> mlir::FailureOr<llvm::SmallVector<Term>> multiIndex(OpT op, Env &env);
+  llvm::SmallVector<Term> multiIndex(onf::AccessOpInterface op, Env &env);
   unsigned depthOf(mlir::Operation *loop);
   void forget();
 
@@ -217,7 +217,6 @@ private:
   std::vector<std::pair<Agenda::Place, Access>> accesses;
   std::vector<Access> temporaries;
   bool isComputed = false; // reads of whole nests (ofComputed), not only of needed elements
-  bool failed = false;
 };
 
 } // namespace moa::validation

@@ -22,7 +22,7 @@ static LogicalResult checkWrite(Validator::State &state, const Write &write, Str
   TermContext &terms = state.terms;
   llvm::SetVector<Term> used;
   for (auto [axis, index] : llvm::enumerate(write.index)) {
-    Term extent = terms.extent(type.getShape()[axis].getValue());
+    Term extent = terms.extent(type.getExtent(axis));
     bool one = extent->is(TermKind::Number) && extent->value == 1 && index->is(TermKind::Number) && index->value == 0;
     bool loop = index->is(TermKind::Index) && llvm::is_contained(write.loops, index) &&
                 state.variables.extentOf(index) == extent && used.insert(index);
@@ -202,12 +202,10 @@ static LogicalResult checkComputed(Validator::State &state, onf::KernelOp onf, O
                                    const DenseMap<Term, Term> &rows) {
   if (!reader.computesArrays())
     return success();
-  auto accesses = reader.ofComputed(write, rows);
-  if (failed(accesses))
-    return failure();
-  llvm::append_range(*accesses, reader.ofTemporaries());
+  std::vector<Access> accesses = reader.ofComputed(write, rows);
+  llvm::append_range(accesses, reader.ofTemporaries());
   state.isOfRules = true;
-  LogicalResult result = checkInside(state, onf, *accesses);
+  LogicalResult result = checkInside(state, onf, accesses);
   state.isOfRules = false;
   return result;
 }
@@ -227,11 +225,11 @@ LogicalResult Validator::compareAddresses(dnf::KernelOp dnf, onf::KernelOp onf) 
   auto &reads = state->accessesOf(dnf);
   TermContext &terms = state->terms;
   ONFAccesses reader(terms, state->variables, onf);
-  auto writes = reader.writes();
-  if (failed(writes) || failed(checkTemporaries(*state, onf, *writes, facts)))
+  std::vector<Write> writes = reader.writes();
+  if (failed(checkTemporaries(*state, onf, writes, facts)))
     return failure();
   for (unsigned k = 0; k < dnf.getResultTypes().size(); ++k) {
-    auto write = findWrite(*state, onf, *writes, k, facts);
+    auto write = findWrite(*state, onf, writes, k, facts);
     if (failed(write))
       return failure();
     StringRef name = cast<StringAttr>(onf.getResultNames()[k]).getValue();
@@ -239,18 +237,18 @@ LogicalResult Validator::compareAddresses(dnf::KernelOp dnf, onf::KernelOp onf) 
     DenseSet<Term> rows;
     DenseMap<Term, Term> named;
     for (auto [axis, index] : llvm::enumerate(write->index)) {
-      Term extent = terms.extent(type.getShape()[axis].getValue());
+      Term extent = terms.extent(type.getExtent(axis));
       Term row = state->variables.get(axis, extent, "");
       rows.insert(row);
       if (index->is(TermKind::Index))
         named[index] = row;
     }
-    auto accesses = reader.of(*write, named);
+    std::vector<Access> accesses = reader.of(*write, named);
     llvm::for_each(reads[k], [&](Access &access) { reader.join(access); });
-    if (failed(accesses) || failed(checkInside(*state, onf, reader.ofTemporaries())) ||
-        failed(compareReads(*state, reads[k], *accesses, rows, name)))
+    if (failed(checkInside(*state, onf, reader.ofTemporaries())) ||
+        failed(compareReads(*state, reads[k], accesses, rows, name)))
       return failure();
-    for (const Access &access : *accesses) {
+    for (const Access &access : accesses) {
       auto input = cast<ArrayType>(dnf.getBody().getArgument(access.input).getType());
       if (failed(state->checkInside(access, input, nullptr)))
         return failure();
@@ -260,11 +258,11 @@ LogicalResult Validator::compareAddresses(dnf::KernelOp dnf, onf::KernelOp onf) 
     facts.push_back({Fact::Addresses,
                      Fact::Proved,
                      name.str(),
-                     std::to_string(accesses->size()) + " addresses are the multi-indices of the normal form",
+                     std::to_string(accesses.size()) + " addresses are the multi-indices of the normal form",
                      {},
                      write->op->getLoc()});
   }
-  return checkTemporariesComputed(*state, onf, reader, *writes);
+  return checkTemporariesComputed(*state, onf, reader, writes);
 }
 
 LogicalResult Validator::checkBounds(onf::KernelOp onf) {
@@ -272,21 +270,21 @@ LogicalResult Validator::checkBounds(onf::KernelOp onf) {
   if (failed(state->open(onf, onf.getArgNames(), onf.getRequires(), inputs, onf.getResultTypes())))
     return failure();
   ONFAccesses reader(state->terms, state->variables, onf);
-  auto writes = reader.writes();
-  if (failed(writes) || failed(checkTemporaries(*state, onf, *writes, facts)))
+  std::vector<Write> writes = reader.writes();
+  if (failed(checkTemporaries(*state, onf, writes, facts)))
     return failure();
   for (unsigned k = 0; k < onf.getResultTypes().size(); ++k) {
-    auto write = findWrite(*state, onf, *writes, k, facts);
+    auto write = findWrite(*state, onf, writes, k, facts);
     if (failed(write))
       return failure();
-    auto accesses = reader.of(*write, DenseMap<Term, Term>());
-    if (failed(accesses) || failed(checkInside(*state, onf, reader.ofTemporaries())))
+    std::vector<Access> accesses = reader.of(*write, DenseMap<Term, Term>());
+    if (failed(checkInside(*state, onf, reader.ofTemporaries())))
       return failure();
-    for (const Access &access : *accesses)
+    for (const Access &access : accesses)
       if (failed(state->checkInside(access, cast<ArrayType>(inputs[access.input]), &facts)))
         return failure();
     if (failed(checkComputed(*state, onf, reader, *write, DenseMap<Term, Term>())))
       return failure();
   }
-  return checkTemporariesComputed(*state, onf, reader, *writes);
+  return checkTemporariesComputed(*state, onf, reader, writes);
 }

@@ -41,10 +41,10 @@ LogicalResult Validator::State::open(Operation *kernel, ArrayAttr argNames, Arra
   for (Type type : resultTypes.getAsValueRange<TypeAttr>())
     arrays.push_back(type);
   for (Type type : arrays)
-    for (StringAttr extent : cast<ArrayType>(type).getShape())
+    for (ExprAttr extent : cast<ArrayType>(type).getShape())
       prover.splitSymbols(terms.extent(extent.getValue()));
   for (Type type : arrays)
-    for (StringAttr extent : cast<ArrayType>(type).getShape())
+    for (ExprAttr extent : cast<ArrayType>(type).getShape())
       if (Term term = terms.extent(extent.getValue()); !term->is(TermKind::Symbol))
         prover.addNotNegative(term);
   SmallVector<Type> types(inputs);
@@ -121,7 +121,7 @@ static Term withoutArrays(TermContext &terms, Term condition) {
 
 LogicalResult Validator::State::checkAxis(const Access &access, unsigned axis, ArrayType type,
                                           std::vector<Fact> *shown) {
-  Term index = access.index[axis], extent = terms.extent(type.getShape()[axis].getValue());
+  Term index = access.index[axis], extent = terms.extent(type.getExtent(axis));
   llvm::SetVector<Term> mentioned;
   // An index of a loop over the axis needs no proof under any condition.
   bool isLoop = index->is(TermKind::Index) && variables.extentOf(index) == extent;

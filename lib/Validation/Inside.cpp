@@ -13,19 +13,19 @@ InsideProver::~InsideProver() = default;
 
 TermContext &InsideProver::getTerms() { return state->terms; }
 
-Term InsideProver::getIndex(unsigned number, StringRef extent, StringRef name) {
+Term InsideProver::getIndex(unsigned number, const SymExpr &extent, StringRef name) {
   return state->variables.get(number, state->terms.extent(extent), name);
 }
 
-bool InsideProver::isInside(Term index, StringRef extent) {
-  auto [it, isNew] = known.try_emplace({index, extent.str()}, false);
+bool InsideProver::isInside(Term index, const SymExpr &extent) {
+  TermContext &terms = state->terms;
+  Term size = terms.extent(extent);
+  auto [it, isNew] = known.try_emplace({index, size}, false);
   if (!isNew || !isOpen)
     return it->second;
-  TermContext &terms = state->terms;
   auto holds = [&](Term goal) {
     Proof proof = state->prover.prove(goal, terms.truth(true));
     return proof.holds && proof.assumptions.empty();
   };
-  return it->second =
-             holds(index) && holds(terms.difference(terms.difference(terms.extent(extent), terms.number(1)), index));
+  return it->second = holds(index) && holds(terms.difference(terms.difference(size, terms.number(1)), index));
 }

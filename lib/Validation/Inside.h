@@ -23,14 +23,14 @@ public:
 
   TermContext &getTerms();
   /// Returns the index variable of this number, which lies below an extent.
-  Term getIndex(unsigned number, llvm::StringRef extent, llvm::StringRef name);
+  Term getIndex(unsigned number, const SymExpr &extent, llvm::StringRef name);
   /// Returns true if 0 ≤ index < extent is proved for all values of the variables.
-  bool isInside(Term index, llvm::StringRef extent);
+  bool isInside(Term index, const SymExpr &extent);
 
 private:
   std::unique_ptr<Validator::State> state;
   bool isOpen;
-  std::map<std::pair<Term, std::string>, bool> known;
+  std::map<std::pair<Term, Term>, bool> known;
 };
 
 } // namespace moa::validation

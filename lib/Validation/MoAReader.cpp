@@ -99,11 +99,11 @@ Element MoAReader::compute(Operation *op, ArrayRef<Term> i, unsigned depth) {
     Term &entry = index[slice.getAxis()];
     entry = terms.sum(entry, terms.extent(slice.getStart()));
   } else if (auto reverse = dyn_cast<ReverseOp>(op)) { // n − 1 − i
-    Term n = terms.extent(reverse.getInput().getType().getShape()[reverse.getAxis()].getValue());
+    Term n = terms.extent(reverse.getInput().getType().getExtent(reverse.getAxis()));
     Term &entry = index[reverse.getAxis()];
     entry = terms.difference(terms.difference(n, terms.number(1)), entry);
   } else if (auto rotate = dyn_cast<RotateOp>(op)) { // (i + k) mod n
-    Term n = terms.extent(rotate.getInput().getType().getShape()[rotate.getAxis()].getValue());
+    Term n = terms.extent(rotate.getInput().getType().getExtent(rotate.getAxis()));
     Term &entry = index[rotate.getAxis()];
     entry = terms.remainder(terms.sum(entry, terms.extent(rotate.getBy())), n);
   }
@@ -140,8 +140,8 @@ Element MoAReader::reduce(ReduceOp op, ArrayRef<Term> i, unsigned depth) {
   index.insert(index.begin() + op.getAxis(), j);
   Element x = at(op.getInput(), index, depth + 1);
   return {terms.reduce(reductionName(op.getMonoid(), op.getFunctionAttr(), {}),
-                       op.getResult().getType().getElementType(), j,
-                       terms.extent(type.getShape()[op.getAxis()].getValue()), x.value, x.presence),
+                       op.getResult().getType().getElementType(), j, terms.extent(type.getExtent(op.getAxis())),
+                       x.value, x.presence),
           terms.truth(true)};
 }
 
@@ -190,7 +190,7 @@ Element MoAReader::reshape(ReshapeOp op, ArrayRef<Term> i, unsigned depth) {
   ArrayType to = op.getResult().getType(), from = op.getInput().getType();
   auto extentsOf = [&](ArrayType type) {
     SmallVector<Term> extents;
-    for (StringAttr extent : type.getShape())
+    for (ExprAttr extent : type.getShape())
       extents.push_back(terms.extent(extent.getValue()));
     return extents;
   };
@@ -229,7 +229,7 @@ Element MoAReader::reshape(ReshapeOp op, ArrayRef<Term> i, unsigned depth) {
 /// Def 21
 Element MoAReader::catenate(CatOp op, ArrayRef<Term> i, unsigned depth) {
   unsigned axis = op.getAxis();
-  Term n = terms.extent(op.getLhs().getType().getShape()[axis].getValue());
+  Term n = terms.extent(op.getLhs().getType().getExtent(axis));
   SmallVector<Term> behind(i);
   behind[axis] = terms.difference(i[axis], n);
   Term first = terms.below(i[axis], n);

@@ -52,15 +52,16 @@ unsigned ONFAccesses::depthOf(Operation *loop) {
 Term ONFAccesses::termOfArgument(BlockArgument argument, unsigned level) {
   Operation *loop = argument.getOwner()->getParentOp();
   unsigned number = argument.getArgNumber(), depth = depthOf(loop) + number + (level << 8);
-  StringRef extent, name;
+  Term extent;
+  StringRef name;
   if (auto nest = dyn_cast<onf::ForOp>(loop)) {
-    extent = cast<StringAttr>(nest.getExtents()[number]).getValue();
+    extent = terms.extent(getSymExpr(nest.getExtents()[number]));
     name = cast<StringAttr>(nest.getNames()[number]).getValue();
   } else if (auto fold = dyn_cast<onf::FoldOp>(loop)) {
-    extent = fold.getExtent();
+    extent = terms.extent(fold.getExtent());
     name = fold.getName();
   } else if (auto acc = dyn_cast<onf::AccOp>(loop); acc && argument.getOwner()->getParent() == &acc.getValue()) {
-    extent = cast<StringAttr>(acc.getExtents()[number]).getValue();
+    extent = terms.extent(getSymExpr(acc.getExtents()[number]));
     name = cast<StringAttr>(acc.getNames()[number]).getValue();
   } else {
     // The values of a state before and after a step.
@@ -69,88 +70,42 @@ Term ONFAccesses::termOfArgument(BlockArgument argument, unsigned level) {
   // These variables differ from those of the normal form, with which they are compared. Loops and
   // folds have separate spaces, since the same depth and extent may occur in both.
   unsigned space = isa<onf::ForOp>(loop) ? 1u << 16 : 1u << 17;
-  Term index = variables.get(space + depth, terms.extent(extent), name);
+  Term index = variables.get(space + depth, extent, name);
   Term row = rows.lookup(index);
   return row ? row : index;
 }
 
-/// Splits a product into the stride of an axis, of which there must be exactly one, and the other
-/// factors. Returns the axis and these factors.
-static std::optional<std::pair<unsigned, Term>> takeStride(TermContext &terms, Term product, ArrayRef<Term> strides) {
-  ArrayRef<Term> factors = product->is(TermKind::Product) ? product->operands : ArrayRef<Term>(product);
-  std::optional<unsigned> axis;
-  Term rest = terms.number(1);
-  for (Term factor : factors) {
-    auto it = llvm::find(strides, factor);
-    if (it != strides.end() && axis)
-      return std::nullopt;
-    if (it != strides.end())
-      axis = it - strides.begin();
-    else
-      rest = terms.product(rest, factor);
-  }
-  if (!axis)
-    return std::nullopt;
-  return std::make_pair(*axis, rest);
-}
-
-/// Rewrites Σ coefficient · term + constant to one index per axis: the factor of the axis's stride.
-template <typename OpT> FailureOr<SmallVector<Term>> ONFAccesses::multiIndex(OpT op, Env &env) {
-  StringRef name = kernel.getArrayName(cast<BlockArgument>(op.getArray()).getArgNumber());
-  SmallVector<Term> strides, index;
+/// Returns one index per axis.
+SmallVector<Term> ONFAccesses::multiIndex(onf::AccessOpInterface op, Env &env) {
+  SmallVector<Term> index;
   for (unsigned axis = 0; axis < op.getArray().getType().getRank(); ++axis) {
-    strides.push_back(terms.symbol((name + ".s" + Twine(axis)).str()));
-    index.push_back(terms.number(0));
+    LinearIndex form = op.getIndex(axis);
+    Term sum = terms.extent(form.constant.str());
+    for (const auto &[value, factor] : form.terms)
+      sum = terms.sum(sum, terms.product(termOf(value, env), terms.extent(factor.str())));
+    index.push_back(sum);
   }
-  auto add = [&](StringRef coefficient, Term factor) {
-    SmallVector<std::pair<Term, int64_t>> parts;
-    int64_t constant = 0;
-    splitSum(terms.extent(coefficient), parts, constant);
-    if (constant != 0)
-      return false;
-    for (auto [part, scale] : parts) {
-      auto taken = takeStride(terms, part, strides);
-      if (!taken)
-        return false;
-      index[taken->first] = terms.sum(index[taken->first], terms.product(factor, terms.scaled(taken->second, scale)));
-    }
-    return true;
-  };
-  bool good = add(op.getConstant(), terms.number(1));
-  for (auto [term, coefficient] :
-       llvm::zip_equal(op.getTerms(), op.getCoefficients().template getAsValueRange<StringAttr>()))
-    good &= add(coefficient, termOf(term, env));
-  if (good)
-    return index;
-  op.emitError("the address of ") << name << " is no multi-index: a coefficient is not linear in the strides " << name
-                                  << ".s0 …";
-  return failure();
+  return index;
 }
 
 //===----------------------------------------------------------------------===//
 // Writes and reads
 //===----------------------------------------------------------------------===//
 
-FailureOr<std::vector<Write>> ONFAccesses::writes() {
+std::vector<Write> ONFAccesses::writes() {
   std::vector<Write> result;
-  WalkResult walked = kernel.getBody().walk([&](onf::StoreOp store) {
-    auto index = multiIndex(store, *envs.front());
-    if (mlir::failed(index))
-      return WalkResult::interrupt();
+  kernel.getBody().walk([&](onf::StoreOp store) {
     unsigned number = cast<BlockArgument>(store.getArray()).getArgNumber();
-    Write write{number - kernel.getNumInputs(), *index, {}, store};
+    Write write{number - kernel.getNumInputs(), multiIndex(store, *envs.front()), {}, store};
     for (Operation *op = store->getParentOp(); op != kernel.getOperation(); op = op->getParentOp())
       for (BlockArgument argument : op->getRegion(0).getArguments())
         write.loops.push_back(termOfArgument(argument, 0));
     result.push_back(std::move(write));
-    return WalkResult::advance();
   });
-  if (walked.wasInterrupted())
-    return failure();
   return result;
 }
 
-FailureOr<std::vector<Access>> ONFAccesses::of(const Write &write, const DenseMap<Term, Term> &names) {
+std::vector<Access> ONFAccesses::of(const Write &write, const DenseMap<Term, Term> &names) {
   if (names != rows) {
     rows = names;
     forget();
@@ -163,23 +118,21 @@ FailureOr<std::vector<Access>> ONFAccesses::of(const Write &write, const DenseMa
     ownLoops.insert(names.contains(loop) ? names.lookup(loop) : loop);
   // A store in an empty loop reads nothing.
   if (llvm::any_of(write.loops, [&](Term loop) { return variables.isEmpty(loop); }))
-    return std::vector<Access>();
+    return {};
   need(cast<onf::StoreOp>(write.op).getValue(), *envs.front(), isComputed ? whereRun(write.op) : terms.truth(true));
   while (!agenda.isEmpty()) {
     Agenda::Item item = agenda.next();
     for (Term condition : item.conditions)
       visit(item.value, *envs[item.env], condition);
   }
-  if (failed)
-    return failure();
   for (auto &[place, access] : accesses)
     join(access);
   return inOrder(accesses);
 }
 
-FailureOr<std::vector<Access>> ONFAccesses::ofComputed(const Write &write, const DenseMap<Term, Term> &names) {
+std::vector<Access> ONFAccesses::ofComputed(const Write &write, const DenseMap<Term, Term> &names) {
   isComputed = true;
-  auto result = of(write, names);
+  std::vector<Access> result = of(write, names);
   isComputed = false;
   return result;
 }
@@ -188,11 +141,8 @@ FailureOr<std::vector<Access>> ONFAccesses::ofComputed(const Write &write, const
 Term ONFAccesses::whereRun(Operation *store) {
   Term condition = terms.truth(true);
   for (Operation *op = store->getParentOp(); op != kernel.getOperation(); op = op->getParentOp())
-    if (auto runs = op->getAttrOfType<ArrayAttr>(onf::kLaunchIfAttr)) {
-      SmallVector<StringRef> texts(runs.getAsValueRange<StringAttr>());
-      for (size_t k = 0; k + 1 < texts.size(); k += 2)
-        condition = terms.both(condition, terms.below(terms.extent(texts[k + 1]), terms.extent(texts[k])));
-    }
+    for (auto [x, y] : onf::getLaunchConditions(op))
+      condition = terms.both(condition, terms.below(terms.extent(y.getValue()), terms.extent(x.getValue())));
   return condition;
 }
 
@@ -299,12 +249,10 @@ ONFAccesses::Env &ONFAccesses::stored(onf::StoreOp store, Env &reader, ArrayRef<
     return *entry;
   entry = &makeEnv({}, nullptr);
   entry->level = reader.level + 1;
-  // onf-verify has checked that the address is a loop index on every axis.
-  auto array = cast<BlockArgument>(store.getArray());
-  for (auto [term, text] : llvm::zip_equal(store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>()))
-    for (unsigned axis = 0; axis < indices.size(); ++axis)
-      if (text == (kernel.getArrayName(array.getArgNumber()) + ".s" + Twine(axis)).str())
-        entry->values[term] = indices[axis];
+  // onf-verify has checked that the index on an axis is that of a loop, or 0.
+  for (auto [axis, index] : llvm::enumerate(indices))
+    if (Value loop = store.getIndex(axis).getValue())
+      entry->values[loop] = index;
   return *entry;
 }
 
@@ -345,15 +293,11 @@ void ONFAccesses::visit(Value value, Env &env, Term condition) {
     if (!isa<ArrayType>(operand.getType()))
       need(operand, env, condition);
   if (auto load = dyn_cast<onf::LoadOp>(op)) {
-    auto index = multiIndex(load, env);
-    if (mlir::failed(index)) {
-      failed = true;
-      return;
-    }
-    Access access{cast<BlockArgument>(load.getArray()).getArgNumber(), *index, condition, load.getLoc()};
+    SmallVector<Term> index = multiIndex(load, env);
+    Access access{cast<BlockArgument>(load.getArray()).getArgNumber(), index, condition, load.getLoc()};
     if (onf::StoreOp store = storeOf(load)) {
       if (!isComputed)
-        need(store.getValue(), stored(store, env, *index), condition);
+        need(store.getValue(), stored(store, env, index), condition);
       temporaries.push_back(std::move(access));
       return;
     }
@@ -377,7 +321,7 @@ void ONFAccesses::visitAt(onf::AtOp at, Env &env, Term condition) {
   }
   if (isComputed) {
     condition = without(terms, condition, known);
-    for (auto [axis, extent] : llvm::enumerate(acc.getExtents().getAsValueRange<StringAttr>()))
+    for (auto [axis, extent] : llvm::enumerate(acc.getExtents().getAsValueRange<ExprAttr>()))
       indices[axis] = variables.get((1u << 19) + depthOf(acc) + axis + (env.level << 8), terms.extent(extent),
                                     cast<StringAttr>(acc.getNames()[axis]).getValue());
   }
@@ -461,13 +405,11 @@ Term ONFAccesses::compute(Value value, Env &env) {
   } else if (auto extent = dyn_cast<onf::ExtentOp>(op)) {
     result = terms.extent(extent.getExpr());
   } else if (auto load = dyn_cast<onf::LoadOp>(op)) {
-    auto index = multiIndex(load, env);
-    onf::StoreOp store = storeOf(load);
-    if (mlir::succeeded(index) && store)
-      result = terms.cast(termOf(store.getValue(), stored(store, env, *index)), value.getType());
-    else if (mlir::succeeded(index))
-      result = terms.load(cast<BlockArgument>(load.getArray()).getArgNumber(), *index, value.getType());
-    failed |= !result;
+    SmallVector<Term> index = multiIndex(load, env);
+    if (onf::StoreOp store = storeOf(load))
+      result = terms.cast(termOf(store.getValue(), stored(store, env, index)), value.getType());
+    else
+      result = terms.load(cast<BlockArgument>(load.getArray()).getArgNumber(), index, value.getType());
   } else if (auto acc = dyn_cast<onf::AccOp>(op)) {
     if (acc.getExtents().empty())
       result = termOfState(acc, env);

@@ -43,8 +43,7 @@ public:
       });
       SmallVector<SymExpr> around;
       if (isWhole && storesTemporary)
-        for (StringRef extent : nest.getExtents().getAsValueRange<StringAttr>())
-          around.push_back(SymExpr::parse(extent).value_or(SymExpr(1)));
+        llvm::append_range(around, nest.getExtents().getAsValueRange<ExprAttr>());
       add(nest.getBody(), around);
     }
   }
@@ -77,14 +76,14 @@ private:
     for (Operation &op : region.getOps()) {
       ++count;
       SmallVector<SymExpr> inside(around);
-      auto enter = [&](StringRef extent) {
-        inside.push_back(SymExpr::parse(extent).value_or(SymExpr(1)));
+      auto enter = [&](const SymExpr &extent) {
+        inside.push_back(extent);
         inside.back().collectSymbols(folded);
       };
       if (auto fold = dyn_cast<onf::FoldOp>(op))
         enter(fold.getExtent());
       else if (auto acc = dyn_cast<onf::AccOp>(op); acc && isReadInFold(acc))
-        llvm::for_each(acc.getExtents().getAsValueRange<StringAttr>(), enter);
+        llvm::for_each(acc.getExtents().getAsValueRange<ExprAttr>(), enter);
       for (Region &inner : op.getRegions())
         if (!inner.empty())
           add(inner, inside);
@@ -375,17 +374,17 @@ static std::set<int64_t> numbersOf(onf::KernelOp kernel, ArrayRef<std::string> c
       text = text.drop_front(std::max<size_t>(word.size(), 1));
     }
   };
-  auto addTexts = [&](ArrayAttr texts) { llvm::for_each(texts.getAsValueRange<StringAttr>(), addText); };
+  auto addExpr = [&](const SymExpr &expr) { addText(expr.str()); };
   llvm::for_each(constraints, addText);
   kernel.walk([&](Operation *op) {
     if (auto loop = dyn_cast<onf::ForOp>(op))
-      addTexts(loop.getExtents());
+      llvm::for_each(loop.getExtents().getAsValueRange<ExprAttr>(), addExpr);
     else if (auto fold = dyn_cast<onf::FoldOp>(op))
-      addText(fold.getExtent());
+      addExpr(fold.getExtent());
     else if (auto acc = dyn_cast<onf::AccOp>(op))
-      addTexts(acc.getExtents());
+      llvm::for_each(acc.getExtents().getAsValueRange<ExprAttr>(), addExpr);
     else if (auto extent = dyn_cast<onf::ExtentOp>(op))
-      addText(extent.getExpr());
+      addExpr(extent.getExpr());
     else if (auto constant = dyn_cast<arith::ConstantOp>(op))
       if (auto number = dyn_cast<IntegerAttr>(constant.getValue());
           number && number.getValue().getSignificantBits() <= 64)

@@ -105,7 +105,8 @@ LogicalResult Validator::checkLifting(onf::KernelOp onf, onf::KernelOp lifted) {
       return place->emitError("lifting has changed more than the order of '")
              << onf.getSymName() << "': step " << k << " of " << before.size() << " is another one";
     }
-  auto add = [&](Operation *op, onf::AxisAttr axis, StringRef name, StringRef extent) {
+  auto add = [&](Operation *op, onf::AxisAttr axis, StringRef name, const SymExpr &expr) {
+    std::string extent = expr.str();
     if (failed(checkBijection(state->bijective, op, axis, "'" + name + "' < " + extent)))
       return failure();
     std::string digits;
@@ -125,7 +126,7 @@ LogicalResult Validator::checkLifting(onf::KernelOp onf, onf::KernelOp lifted) {
     if (auto nest = dyn_cast<onf::ForOp>(op); nest && nest.getLift())
       for (auto [axis, name, extent] :
            llvm::zip_equal(nest.getLift()->getAsRange<onf::AxisAttr>(), nest.getNames().getAsValueRange<StringAttr>(),
-                           nest.getExtents().getAsValueRange<StringAttr>()))
+                           nest.getExtents().getAsValueRange<ExprAttr>()))
         if (failed(add(op, axis, name, extent)))
           return failure();
     if (auto fold = dyn_cast<onf::FoldOp>(op); fold && fold.getLift())

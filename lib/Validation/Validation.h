@@ -6,9 +6,8 @@
 //                      elements of every input, the same ranges and conditions of
 //                      presence, the same scalar operations up to the laws of Term.h
 //    dnf               every element that is read lies inside its array
-//    dnf against onf   the addresses, read back from the coefficients of the strides,
-//                      are the multi-indices of the normal form, and every element of an
-//                      output is stored exactly once
+//    dnf against onf   the indices of loads are the multi-indices of the normal form, and
+//                      every element of an output is stored exactly once
 //    onf against its   the digits of every lifted axis and fold are in bijection with
 //    lifted form       its indices, and nothing else has changed
 //    dnf against       the lifted folds have the values of the normal form at random

@@ -13,8 +13,8 @@ onf.kernel @between attributes {symbols = ["H", "N", "M"], requires = [], arg_na
     ^bb0(%m: index):
       %s = onf.fold "d" in "32" : f32 {
       ^bb0(%d: index):
-        %a = onf.load %q[%h, %n, %d] times ["q.s0", "q.s1", "q.s2"] plus "0" : <[H, N, 32], f32> -> f32
-        %b = onf.load %k[%h, %m, %d] times ["k.s0", "k.s1", "k.s2"] plus "0" : <[H, M, 32], f32> -> f32
+        %a = onf.load %q[%h, %n, %d] : <[H, N, 32], f32> -> f32
+        %b = onf.load %k[%h, %m, %d] : <[H, M, 32], f32> -> f32
         %p = arith.mulf %a, %b : f32
         %t = onf.acc add "s" carries [] in [] refs() mul [] : () -> f32 {
           onf.yield %p : f32
@@ -28,12 +28,12 @@ onf.kernel @between attributes {symbols = ["H", "N", "M"], requires = [], arg_na
       }
       onf.yield %x : f32
     }
-    onf.store %r, %tmp[%h, %n] times ["t.s0", "t.s1"] plus "0" : f32, <[H, N], f32>
+    onf.store %r, %tmp[%h, %n] : f32, <[H, N], f32>
   }
   onf.for ["h", "n"] in ["H", "N"] {
   ^bb0(%h: index, %n: index):
-    %e = onf.load %tmp[%h, %n] times ["t.s0", "t.s1"] plus "0" : <[H, N], f32> -> f32
-    onf.store %e, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+    %e = onf.load %tmp[%h, %n] : <[H, N], f32> -> f32
+    onf.store %e, %y[%h, %n] : f32, <[H, N], f32>
   }
 }
 
@@ -48,8 +48,8 @@ onf.kernel @signs attributes {symbols = ["H", "N", "M"], requires = [], arg_name
     ^bb0(%m: index):
       %s = onf.fold "d" in "32" : f32 {
       ^bb0(%d: index):
-        %a = onf.load %q[%h, %n, %d] times ["q.s0", "q.s1", "q.s2"] plus "0" : <[H, N, 32], f32> -> f32
-        %b = onf.load %k[%h, %m, %d] times ["k.s0", "k.s1", "k.s2"] plus "0" : <[H, M, 32], f32> -> f32
+        %a = onf.load %q[%h, %n, %d] : <[H, N, 32], f32> -> f32
+        %b = onf.load %k[%h, %m, %d] : <[H, M, 32], f32> -> f32
         %p = arith.mulf %a, %b : f32
         %t = onf.acc add "s" carries [] in [] refs() mul [] : () -> f32 {
           onf.yield %p : f32
@@ -65,6 +65,6 @@ onf.kernel @signs attributes {symbols = ["H", "N", "M"], requires = [], arg_name
       }
       onf.yield %x : f32
     }
-    onf.store %r, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+    onf.store %r, %y[%h, %n] : f32, <[H, N], f32>
   }
 }

@@ -31,8 +31,8 @@ onf.kernel @k attributes {symbols = ["H", "N", "M"], requires = [], arg_names = 
     ^bb0(%m: index):
       %s = onf.fold "d" in "32" : f32 {
       ^bb0(%d: index):
-        %a = onf.load %q[%h, %n, %d] times ["q.s0", "q.s1", "q.s2"] plus "0" : <[H, N, 32], f32> -> f32
-        %b = onf.load %k[%h, %m, %d] times ["k.s0", "k.s1", "k.s2"] plus "0" : <[H, M, 32], f32> -> f32
+        %a = onf.load %q[%h, %n, %d] : <[H, N, 32], f32> -> f32
+        %b = onf.load %k[%h, %m, %d] : <[H, M, 32], f32> -> f32
         %p = arith.mulf %a, %b : f32
         %t = onf.acc add "s" carries [] in [] refs() mul [] : () -> f32 {
           onf.yield %p : f32
@@ -46,6 +46,6 @@ onf.kernel @k attributes {symbols = ["H", "N", "M"], requires = [], arg_names = 
       }
       onf.yield %x : f32
     }
-    onf.store %r, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+    onf.store %r, %y[%h, %n] : f32, <[H, N], f32>
   }
 }

@@ -26,7 +26,7 @@ onf.kernel @causal attributes {symbols = ["B", "N", "M"], requires = [], arg_nam
       }
       onf.yield %a : index
     }
-    onf.store %n, %O[%b, %i] times ["O.s0", "O.s1"] plus "0" : index, !moa.array<[B, N], index>
+    onf.store %n, %O[%b, %i] : index, !moa.array<[B, N], index>
   }
 }
 
@@ -59,7 +59,7 @@ onf.kernel @bottom_right attributes {symbols = ["B", "N", "M"], requires = [], a
       }
       onf.yield %a : index
     }
-    onf.store %n, %O[%b, %i] times ["O.s0", "O.s1"] plus "0" : index, !moa.array<[B, N], index>
+    onf.store %n, %O[%b, %i] : index, !moa.array<[B, N], index>
   }
 }
 
@@ -82,7 +82,7 @@ onf.kernel @window attributes {symbols = ["B", "N", "M"], requires = [], arg_nam
   ^bb0(%b: index, %i: index):
     %n = onf.fold "j" in "M" : index {
     ^bb0(%j: index):
-      %w32 = onf.load %w[] times [] plus "0" : !moa.array<[], i32> -> i32
+      %w32 = onf.load %w[] : !moa.array<[], i32> -> i32
       %wi = arith.index_cast %w32 : i32 to index
       %d = arith.subi %i, %j : index
       %q = arith.cmpi slt, %d, %wi : index
@@ -96,7 +96,7 @@ onf.kernel @window attributes {symbols = ["B", "N", "M"], requires = [], arg_nam
       }
       onf.yield %a : index
     }
-    onf.store %n, %O[%b, %i] times ["O.s0", "O.s1"] plus "0" : index, !moa.array<[B, N], index>
+    onf.store %n, %O[%b, %i] : index, !moa.array<[B, N], index>
   }
 }
 
@@ -116,7 +116,7 @@ onf.kernel @wide_window attributes {symbols = ["B", "N", "M"], requires = [], ar
 ^bb0(%w: !moa.array<[], i64>, %O: !moa.array<[B, N], index>):
   onf.for ["b", "i"] in ["B", "N"] {
   ^bb0(%b: index, %i: index):
-    %w64 = onf.load %w[] times [] plus "0" : !moa.array<[], i64> -> i64
+    %w64 = onf.load %w[] : !moa.array<[], i64> -> i64
     %wi = arith.index_cast %w64 : i64 to index
     %n = onf.fold "j" in "M" : index {
     ^bb0(%j: index):
@@ -130,7 +130,7 @@ onf.kernel @wide_window attributes {symbols = ["B", "N", "M"], requires = [], ar
       }
       onf.yield %a : index
     }
-    onf.store %n, %O[%b, %i] times ["O.s0", "O.s1"] plus "0" : index, !moa.array<[B, N], index>
+    onf.store %n, %O[%b, %i] : index, !moa.array<[B, N], index>
   }
 }
 
@@ -160,7 +160,7 @@ onf.kernel @block_diagonal attributes {symbols = ["B", "N", "M"], requires = [],
       }
       onf.yield %a : index
     }
-    onf.store %n, %O[%b, %i] times ["O.s0", "O.s1"] plus "0" : index, !moa.array<[B, N], index>
+    onf.store %n, %O[%b, %i] : index, !moa.array<[B, N], index>
   }
 }
 
@@ -178,7 +178,7 @@ onf.kernel @prefix attributes {symbols = ["B", "N", "M"], requires = [], arg_nam
 ^bb0(%P: !moa.array<[B], i32>, %O: !moa.array<[B, N], index>):
   onf.for ["b", "i"] in ["B", "N"] {
   ^bb0(%b: index, %i: index):
-    %p32 = onf.load %P[%b] times ["P.s0"] plus "0" : !moa.array<[B], i32> -> i32
+    %p32 = onf.load %P[%b] : !moa.array<[B], i32> -> i32
     %px = arith.index_cast %p32 : i32 to index
     %n = onf.fold "j" in "M" : index {
     ^bb0(%j: index):
@@ -193,7 +193,7 @@ onf.kernel @prefix attributes {symbols = ["B", "N", "M"], requires = [], arg_nam
       }
       onf.yield %a : index
     }
-    onf.store %n, %O[%b, %i] times ["O.s0", "O.s1"] plus "0" : index, !moa.array<[B, N], index>
+    onf.store %n, %O[%b, %i] : index, !moa.array<[B, N], index>
   }
 }
 
@@ -211,7 +211,7 @@ onf.kernel @mask_and_causal attributes {symbols = ["B", "N", "M"], requires = []
   ^bb0(%b: index, %i: index):
     %n = onf.fold "j" in "M" : index {
     ^bb0(%j: index):
-      %x = onf.load %X[%i, %j] times ["X.s0", "X.s1"] plus "0" : !moa.array<[N, M], i1> -> i1
+      %x = onf.load %X[%i, %j] : !moa.array<[N, M], i1> -> i1
       %v = arith.cmpi sle, %j, %i : index
       %p = arith.andi %x, %v : i1
       onf.guard %p
@@ -222,7 +222,7 @@ onf.kernel @mask_and_causal attributes {symbols = ["B", "N", "M"], requires = []
       }
       onf.yield %a : index
     }
-    onf.store %n, %O[%b, %i] times ["O.s0", "O.s1"] plus "0" : index, !moa.array<[B, N], index>
+    onf.store %n, %O[%b, %i] : index, !moa.array<[B, N], index>
   }
 }
 
@@ -239,7 +239,7 @@ onf.kernel @mask attributes {symbols = ["B", "N", "M"], requires = [], arg_names
     // expected-remark @+1 {{visits every index of 'j': no part of the predicate bounds it by an affine expression of indices and sizes; elements of arrays are not affine}}
     %n = onf.fold "j" in "M" : index {
     ^bb0(%j: index):
-      %p = onf.load %X[%i, %j] times ["X.s0", "X.s1"] plus "0" : !moa.array<[N, M], i1> -> i1
+      %p = onf.load %X[%i, %j] : !moa.array<[N, M], i1> -> i1
       onf.guard %p
       %one = arith.constant 1 : index
       %a = onf.acc add "n" carries [] in [] refs() mul [] : () -> index {
@@ -248,7 +248,7 @@ onf.kernel @mask attributes {symbols = ["B", "N", "M"], requires = [], arg_names
       }
       onf.yield %a : index
     }
-    onf.store %n, %O[%b, %i] times ["O.s0", "O.s1"] plus "0" : index, !moa.array<[B, N], index>
+    onf.store %n, %O[%b, %i] : index, !moa.array<[B, N], index>
   }
 }
 
@@ -265,7 +265,7 @@ onf.kernel @row_window attributes {symbols = ["B", "N", "M"], requires = [], arg
   ^bb0(%b: index, %i: index):
     %n = onf.fold "j" in "M" : index {
     ^bb0(%j: index):
-      %wi = onf.load %W[%i] times ["W.s0"] plus "0" : !moa.array<[N], index> -> index
+      %wi = onf.load %W[%i] : !moa.array<[N], index> -> index
       %d = arith.subi %i, %j : index
       %u = arith.cmpi sle, %d, %wi : index
       %v = arith.cmpi sle, %j, %i : index
@@ -278,7 +278,7 @@ onf.kernel @row_window attributes {symbols = ["B", "N", "M"], requires = [], arg
       }
       onf.yield %a : index
     }
-    onf.store %n, %O[%b, %i] times ["O.s0", "O.s1"] plus "0" : index, !moa.array<[B, N], index>
+    onf.store %n, %O[%b, %i] : index, !moa.array<[B, N], index>
   }
 }
 
@@ -295,7 +295,7 @@ onf.kernel @global_or_window attributes {symbols = ["B", "N", "M"], requires = [
 ^bb0(%g: !moa.array<[], i32>, %O: !moa.array<[B, N], index>):
   onf.for ["b", "i"] in ["B", "N"] {
   ^bb0(%b: index, %i: index):
-    %g32 = onf.load %g[] times [] plus "0" : !moa.array<[], i32> -> i32
+    %g32 = onf.load %g[] : !moa.array<[], i32> -> i32
     %gi = arith.index_cast %g32 : i32 to index
     %k = arith.constant 64 : index
     %n = onf.fold "j" in "M" : index {
@@ -314,7 +314,7 @@ onf.kernel @global_or_window attributes {symbols = ["B", "N", "M"], requires = [
       }
       onf.yield %a : index
     }
-    onf.store %n, %O[%b, %i] times ["O.s0", "O.s1"] plus "0" : index, !moa.array<[B, N], index>
+    onf.store %n, %O[%b, %i] : index, !moa.array<[B, N], index>
   }
 }
 
@@ -337,7 +337,7 @@ onf.kernel @flag attributes {symbols = ["B", "N", "M"], requires = [], arg_names
     %t = arith.constant true
     %n = onf.fold "j" in "M" : index {
     ^bb0(%j: index):
-      %f1 = onf.load %f[] times [] plus "0" : !moa.array<[], i1> -> i1
+      %f1 = onf.load %f[] : !moa.array<[], i1> -> i1
       %v = arith.cmpi sgt, %j, %i : index
       %nf = arith.xori %f1, %t : i1
       %nv = arith.xori %v, %t : i1
@@ -350,7 +350,7 @@ onf.kernel @flag attributes {symbols = ["B", "N", "M"], requires = [], arg_names
       }
       onf.yield %a : index
     }
-    onf.store %n, %O[%b, %i] times ["O.s0", "O.s1"] plus "0" : index, !moa.array<[B, N], index>
+    onf.store %n, %O[%b, %i] : index, !moa.array<[B, N], index>
   }
 }
 
@@ -378,7 +378,7 @@ onf.kernel @never attributes {symbols = ["B", "N", "M"], requires = [], arg_name
       }
       onf.yield %a : index
     }
-    onf.store %n, %O[%b, %i] times ["O.s0", "O.s1"] plus "0" : index, !moa.array<[B, N], index>
+    onf.store %n, %O[%b, %i] : index, !moa.array<[B, N], index>
   }
 }
 
@@ -412,7 +412,7 @@ onf.kernel @clamped_centre attributes {symbols = ["B", "N", "M"], requires = [],
       }
       onf.yield %a : index
     }
-    onf.store %n, %O[%b, %i] times ["O.s0", "O.s1"] plus "0" : index, !moa.array<[B, N], index>
+    onf.store %n, %O[%b, %i] : index, !moa.array<[B, N], index>
   }
 }
 
@@ -444,7 +444,7 @@ onf.kernel @dilated attributes {symbols = ["B", "N", "M"], requires = [], arg_na
       }
       onf.yield %a : index
     }
-    onf.store %n, %O[%b, %i] times ["O.s0", "O.s1"] plus "0" : index, !moa.array<[B, N], index>
+    onf.store %n, %O[%b, %i] : index, !moa.array<[B, N], index>
   }
 }
 
@@ -463,7 +463,7 @@ onf.kernel @may_be_empty attributes {symbols = ["B", "N", "M"], requires = [], a
     %n = onf.fold "j" in "M" : index {
     ^bb0(%j: index):
       %zero = arith.constant 0 : index
-      %x = onf.load %X[%zero] times ["X.s0"] plus "0" : !moa.array<[M], index> -> index
+      %x = onf.load %X[%zero] : !moa.array<[M], index> -> index
       %p = arith.cmpi slt, %j, %x : index
       onf.guard %p
       %one = arith.constant 1 : index
@@ -473,7 +473,7 @@ onf.kernel @may_be_empty attributes {symbols = ["B", "N", "M"], requires = [], a
       }
       onf.yield %a : index
     }
-    onf.store %n, %O[%b, %i] times ["O.s0", "O.s1"] plus "0" : index, !moa.array<[B, N], index>
+    onf.store %n, %O[%b, %i] : index, !moa.array<[B, N], index>
   }
 }
 
@@ -489,7 +489,7 @@ onf.kernel @no_rows attributes {symbols = ["B", "N", "M"], requires = [], arg_na
   onf.for [] in [] {
     %n = onf.fold "j" in "M" : index {
     ^bb0(%j: index):
-      %w32 = onf.load %w[] times [] plus "0" : !moa.array<[], i32> -> i32
+      %w32 = onf.load %w[] : !moa.array<[], i32> -> i32
       %wi = arith.extsi %w32 : i32 to i64
       %wx = arith.index_cast %wi : i64 to index
       %p = arith.cmpi sge, %j, %wx : index
@@ -501,7 +501,7 @@ onf.kernel @no_rows attributes {symbols = ["B", "N", "M"], requires = [], arg_na
       }
       onf.yield %a : index
     }
-    onf.store %n, %O[] times [] plus "0" : index, !moa.array<[], index>
+    onf.store %n, %O[] : index, !moa.array<[], index>
   }
 }
 
@@ -519,7 +519,7 @@ onf.kernel @absolute attributes {symbols = ["B", "N", "M"], requires = [], arg_n
     %zero = arith.constant 0 : index
     %n = onf.fold "j" in "M" : index {
     ^bb0(%j: index):
-      %w32 = onf.load %w[] times [] plus "0" : !moa.array<[], i32> -> i32
+      %w32 = onf.load %w[] : !moa.array<[], i32> -> i32
       %wi = arith.index_cast %w32 : i32 to index
       %d = arith.subi %i, %j : index
       %e = arith.subi %zero, %d : index
@@ -533,6 +533,6 @@ onf.kernel @absolute attributes {symbols = ["B", "N", "M"], requires = [], arg_n
       }
       onf.yield %a : index
     }
-    onf.store %n, %O[%b, %i] times ["O.s0", "O.s1"] plus "0" : index, !moa.array<[B, N], index>
+    onf.store %n, %O[%b, %i] : index, !moa.array<[B, N], index>
   }
 }

@@ -44,7 +44,7 @@ onf.kernel @f attributes {symbols = ["N", "M"], requires = [], arg_names = [],
     onf.for ["d"] in ["8"] {
     ^bb0(%d: index):
       %x = onf.at %o[%d] : !moa.array<[8], f32> -> f32
-      onf.store %x, %O[%i, %d] times ["O.s0", "O.s1"] plus "0" : f32, !moa.array<[N, 8], f32>
+      onf.store %x, %O[%i, %d] : f32, !moa.array<[N, 8], f32>
     }
   }
 }

@@ -39,7 +39,7 @@ onf.kernel @weighted attributes {symbols = ["H", "N", "M"], requires = [], arg_n
     ^bb0(%j: index):
       %s = onf.fold "k" in "128" : f32 {
       ^bb0(%k: index):
-        %q = onf.load %Q[%h, %i, %k] times ["Q.s0", "Q.s1", "Q.s2"] plus "0" : !moa.array<[H, N, 128], f32> -> f32
+        %q = onf.load %Q[%h, %i, %k] : !moa.array<[H, N, 128], f32> -> f32
         %a = onf.acc add "s" carries [] in [] refs() mul [] : () -> f32 {
           onf.yield %q : f32
         } repair {
@@ -48,7 +48,7 @@ onf.kernel @weighted attributes {symbols = ["H", "N", "M"], requires = [], arg_n
       }
       %a = onf.acc add "o" carries ["d"] in ["128"] refs() mul [] : () -> !moa.array<[128], f32> {
       ^bb0(%d: index):
-        %v = onf.load %V[%j, %d] times ["V.s0", "V.s1"] plus "0" : !moa.array<[M, 128], f32> -> f32
+        %v = onf.load %V[%j, %d] : !moa.array<[M, 128], f32> -> f32
         %p = arith.mulf %s, %v : f32
         onf.yield %p : f32
       } repair {
@@ -58,16 +58,16 @@ onf.kernel @weighted attributes {symbols = ["H", "N", "M"], requires = [], arg_n
     onf.for ["d"] in ["128"] {
     ^bb0(%d: index):
       %x = onf.at %o[%d] : !moa.array<[128], f32> -> f32
-      onf.store %x, %O[%h, %i, %d] times ["O.s0", "O.s1", "O.s2"] plus "0" : f32, !moa.array<[H, N, 128], f32>
+      onf.store %x, %O[%h, %i, %d] : f32, !moa.array<[H, N, 128], f32>
     }
   }
   onf.for ["r"] in ["3"] {
   ^bb0(%r: index):
     %c = arith.constant 1.0 : f32
-    onf.store %c, %T[%r] times ["T.s0"] plus "0" : f32, !moa.array<[3], f32>
+    onf.store %c, %T[%r] : f32, !moa.array<[3], f32>
   }
   onf.for [] in [] {
     %c = arith.constant 1.0 : f32
-    onf.store %c, %U[] times [] plus "0" : f32, !moa.array<[], f32>
+    onf.store %c, %U[] : f32, !moa.array<[], f32>
   }
 }

@@ -7,7 +7,7 @@ onf.kernel @good attributes {symbols = ["H", "N"], requires = [], arg_names = []
   onf.for ["h", "i"] in ["H", "N"] lift [#onf.axis<core: 0>, #onf.axis<core: 0, register: 3, register: 2, lane: 16>] {
   ^bb0(%h: index, %i: index):
     %c = arith.constant 1.0 : f32
-    onf.store %c, %O[%h, %i] times ["O.s0", "O.s1"] plus "0" : f32, !moa.array<[H, N], f32>
+    onf.store %c, %O[%h, %i] : f32, !moa.array<[H, N], f32>
   }
 }
 
@@ -20,7 +20,7 @@ onf.kernel @tile_elsewhere attributes {symbols = ["H", "N"], requires = [], arg_
   onf.for ["h", "i"] in ["H", "N"] lift [#onf.axis<core: 0, register: 4>, #onf.axis<core: 0, lane: 16>] {
   ^bb0(%h: index, %i: index):
     %c = arith.constant 1.0 : f32
-    onf.store %c, %O[%h, %i] times ["O.s0", "O.s1"] plus "0" : f32, !moa.array<[H, N], f32>
+    onf.store %c, %O[%h, %i] : f32, !moa.array<[H, N], f32>
   }
 }
 
@@ -33,7 +33,7 @@ onf.kernel @not_a_core attributes {symbols = ["N"], requires = [], arg_names = [
   onf.for ["i"] in ["N"] lift [#onf.axis<sequential: 0, lane: 16>] {
   ^bb0(%i: index):
     %c = arith.constant 1.0 : f32
-    onf.store %c, %O[%i] times ["O.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %c, %O[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -57,7 +57,7 @@ onf.kernel @second_fold_over_cores attributes {symbols = ["N"], requires = [], a
       %a = onf.acc add "o" carries [] in [] refs() mul [] : () -> f32 { onf.yield %p : f32 } repair {}
       onf.yield %a : f32
     }
-    onf.store %o, %O[%i] times ["O.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %o, %O[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -78,7 +78,7 @@ onf.kernel @fold_not_sequential attributes {symbols = ["N"], requires = [], arg_
       }
       onf.yield %a : f32
     }
-    onf.store %o, %O[%i] times ["O.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %o, %O[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -91,7 +91,7 @@ onf.kernel @threads attributes {symbols = ["H", "N"], requires = [], arg_names =
   onf.for ["h", "i"] in ["H", "N"] lift [#onf.axis<block: 0>, #onf.axis<block: 0, thread: 128>] {
   ^bb0(%h: index, %i: index):
     %c = arith.constant 1.0 : f32
-    onf.store %c, %O[%h, %i] times ["O.s0", "O.s1"] plus "0" : f32, !moa.array<[H, N], f32>
+    onf.store %c, %O[%h, %i] : f32, !moa.array<[H, N], f32>
   }
 }
 
@@ -104,7 +104,7 @@ onf.kernel @half_a_warp attributes {symbols = ["H", "N"], requires = [], arg_nam
   onf.for ["h", "i"] in ["H", "N"] lift [#onf.axis<block: 0>, #onf.axis<block: 0, warpgroup: 2, warp: 4, register: 2, lane: 4>] pipeline <consumer = 240, producer = 24, overlap = true, descending = false, group = 1, lazy = 0> {
   ^bb0(%h: index, %i: index):
     %c = arith.constant 1.0 : f32
-    onf.store %c, %O[%h, %i] times ["O.s0", "O.s1"] plus "0" : f32, !moa.array<[H, N], f32>
+    onf.store %c, %O[%h, %i] : f32, !moa.array<[H, N], f32>
   }
 }
 
@@ -118,7 +118,7 @@ onf.kernel @rows_in_sequence attributes {symbols = ["N"], requires = [], arg_nam
   onf.for ["i"] in ["N"] lift [#onf.axis<block: 0, sequential: 2>] {
   ^bb0(%i: index):
     %c = arith.constant 1.0 : f32
-    onf.store %c, %O[%i] times ["O.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %c, %O[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -131,7 +131,7 @@ onf.kernel @two_machines attributes {symbols = ["H", "N"], requires = [], arg_na
   onf.for ["h", "i"] in ["H", "N"] lift [#onf.axis<core: 0>, #onf.axis<block: 0, thread: 128>] {
   ^bb0(%h: index, %i: index):
     %c = arith.constant 1.0 : f32
-    onf.store %c, %O[%h, %i] times ["O.s0", "O.s1"] plus "0" : f32, !moa.array<[H, N], f32>
+    onf.store %c, %O[%h, %i] : f32, !moa.array<[H, N], f32>
   }
 }
 
@@ -144,7 +144,7 @@ onf.kernel @no_pipeline attributes {symbols = ["H", "N"], requires = [], arg_nam
   onf.for ["h", "i"] in ["H", "N"] lift [#onf.axis<block: 0>, #onf.axis<block: 0, warpgroup: 2, warp: 4, register: 2, lane: 8>] {
   ^bb0(%h: index, %i: index):
     %c = arith.constant 1.0 : f32
-    onf.store %c, %O[%h, %i] times ["O.s0", "O.s1"] plus "0" : f32, !moa.array<[H, N], f32>
+    onf.store %c, %O[%h, %i] : f32, !moa.array<[H, N], f32>
   }
 }
 
@@ -157,7 +157,7 @@ onf.kernel @only_a_pipeline attributes {symbols = ["H", "N"], requires = [], arg
   onf.for ["h", "i"] in ["H", "N"] lift [#onf.axis<block: 0>, #onf.axis<block: 0, thread: 64>] pipeline <consumer = 240, producer = 24, overlap = true, descending = false, group = 1, lazy = 0> {
   ^bb0(%h: index, %i: index):
     %c = arith.constant 1.0 : f32
-    onf.store %c, %O[%h, %i] times ["O.s0", "O.s1"] plus "0" : f32, !moa.array<[H, N], f32>
+    onf.store %c, %O[%h, %i] : f32, !moa.array<[H, N], f32>
   }
 }
 
@@ -177,7 +177,7 @@ onf.kernel @staged attributes {symbols = ["N"], requires = [], arg_names = [],
       }
       onf.yield %a : f32
     }
-    onf.store %o, %O[%i] times ["O.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %o, %O[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -198,7 +198,7 @@ onf.kernel @not_staged attributes {symbols = ["N"], requires = [], arg_names = [
       }
       onf.yield %a : f32
     }
-    onf.store %o, %O[%i] times ["O.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %o, %O[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -219,6 +219,6 @@ onf.kernel @staged_threads attributes {symbols = ["N"], requires = [], arg_names
       }
       onf.yield %a : f32
     }
-    onf.store %o, %O[%i] times ["O.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %o, %O[%i] : f32, !moa.array<[N], f32>
   }
 }

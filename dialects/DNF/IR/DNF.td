@@ -97,11 +97,11 @@ def DNF_LetOp : DNF_NamedOp<"let", [Symbol, HasParent<"KernelOp">, SingleBlock]>
     Constraints: one index argument and one name per extent (C1); the body ends with a `dnf.yield`
     of `type` (C2).
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$domain,
+  let arguments = (ins SymbolNameAttr:$sym_name, MoA_ExprArrayAttr:$domain,
                        StrArrayAttr:$names, TypeAttr:$type);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    $sym_name `over` $names `in` $domain `->` $type attr-dict-with-keyword $body
+    $sym_name `over` $names `in` custom<Exprs>($domain) `->` $type attr-dict-with-keyword $body
   }];
   let hasVerifier = 1;
 }
@@ -121,11 +121,11 @@ def DNF_OutputOp : DNF_NamedOp<"output", [HasParent<"KernelOp">, SingleBlock]> {
 
     Constraints: as for `dnf.let`, C1 and C2.
   }];
-  let arguments = (ins I64Attr:$result, StrArrayAttr:$domain,
+  let arguments = (ins I64Attr:$result, MoA_ExprArrayAttr:$domain,
                        StrArrayAttr:$names, TypeAttr:$type);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    $result `over` $names `in` $domain `->` $type attr-dict-with-keyword $body
+    $result `over` $names `in` custom<Exprs>($domain) `->` $type attr-dict-with-keyword $body
   }];
   let hasVerifier = 1;
 }
@@ -183,17 +183,16 @@ def DNF_ReduceOp : DNF_NamedOp<"reduce",
 
     - C1: The body has one index argument.
     - C2: The body ends with a `dnf.yield` of the result's type.
-    - C3: `extent` is an integer expression.
-    - C4: `and` and `or` reduce booleans, the other monoids numbers.
-    - C5: Exactly the monoid `user` names a `moa.monoid`, one on the result's type.
+    - C3: `and` and `or` reduce booleans, the other monoids numbers.
+    - C4: Exactly the monoid `user` names a `moa.monoid`, one on the result's type.
   }];
-  let arguments = (ins MoA_MonoidAttr:$monoid, StrAttr:$extent, StrAttr:$name,
+  let arguments = (ins MoA_MonoidAttr:$monoid, MoA_ExprAttr:$extent, StrAttr:$name,
                        OptionalAttr<TypeAttr>:$operand_type,
                        OptionalAttr<FlatSymbolRefAttr>:$function);
   let results = (outs AnyType:$result);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    `` $monoid ($function^)? `over` $name `in` $extent (`rounds` $operand_type^)?
+    `` $monoid ($function^)? `over` $name `in` custom<Expr>($extent) (`rounds` $operand_type^)?
     attr-dict-with-keyword `:` type($result) $body
   }];
   let hasVerifier = 1;
@@ -206,9 +205,9 @@ def DNF_ExtentOp : DNF_Op<"extent", [Pure]> {
 
         %0 = dnf.extent "M - N"
   }];
-  let arguments = (ins StrAttr:$expr);
+  let arguments = (ins MoA_ExprAttr:$expr);
   let results = (outs Index:$result);
-  let assemblyFormat = "$expr attr-dict";
+  let assemblyFormat = "custom<Expr>($expr) attr-dict";
 }
 
 def DNF_WhereOp : DNF_Op<"where", [Pure, AllTypesMatch<["value", "result"]>]> {

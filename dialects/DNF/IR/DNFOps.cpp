@@ -111,7 +111,7 @@ void ReduceOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setN
 }
 
 LogicalResult ReduceOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  return verifyMonoidUse(*this, getMonoid(), getFunctionAttr(), getResult().getType(), "C5", symbols);
+  return verifyMonoidUse(*this, getMonoid(), getFunctionAttr(), getResult().getType(), "C4", symbols);
 }
 
 LogicalResult ReduceOp::verify() {
@@ -123,11 +123,9 @@ LogicalResult ReduceOp::verify() {
     return emitOpError("expects dnf.yield at its end (C2)");
   if (yield.getValue().getType() != getResult().getType())
     return emitOpError("expects a yield of the result's type (C2), but got ") << yield.getValue().getType();
-  if (!SymExpr::parse(getExtent()))
-    return emitOpError("expects an integer expression as extent (C3), but got '") << getExtent() << "'";
   if (!isDefinedOn(getMonoid(), getResult().getType()))
     return emitOpError("expects ") << (isLogical(getMonoid()) ? "booleans" : "numbers") << " for '"
-                                   << stringifyMonoid(getMonoid()) << "' (C4), but got " << getResult().getType();
+                                   << stringifyMonoid(getMonoid()) << "' (C3), but got " << getResult().getType();
   return success();
 }
 

@@ -3,6 +3,7 @@
 #include "dialects/DNF/IR/DNF.h"
 #include "dialects/DNF/Transforms/Passes.h"
 #include "dialects/MoA/Transforms/Contract.h"
+#include "llvm/Support/InterleavedRange.h"
 
 using namespace mlir;
 
@@ -45,8 +46,8 @@ struct DNFVerify final : impl::DNFVerifyBase<DNFVerify> {
     if (auto domain = op->getAttrOfType<ArrayAttr>("domain"))
       return symbols.check(op, domain, "D4");
     for (StringRef name : {"extent", "expr"})
-      if (auto text = op->getAttrOfType<StringAttr>(name))
-        return symbols.check(op, text.getValue(), "D4");
+      if (auto expr = op->getAttrOfType<ExprAttr>(name))
+        return symbols.check(op, expr.getValue(), "D4");
     return success();
   }
 
@@ -59,7 +60,9 @@ struct DNFVerify final : impl::DNFVerifyBase<DNFVerify> {
       SmallVector<Attribute> shape(type.getShape().begin(), type.getShape().end());
       if (output.getDomain().getValue() != ArrayRef<Attribute>(shape))
         return output.emitOpError("expects the extents of the result (D5), ")
-               << type << ", but got " << output.getDomain();
+               << type << ", but got "
+               << llvm::interleaved_array(llvm::map_range(output.getDomain().getAsValueRange<ExprAttr>(),
+                                                          [](const SymExpr &extent) { return extent.str(); }));
     }
     int missing = defined.find_first_unset();
     if (missing >= 0)

@@ -73,17 +73,17 @@ def Device_KernelOp : Device_Op<"kernel",
     Constraints:
 
     - C1: `threads` is a multiple of 32 and at most 1024.
-    - C2: `blocks` is an expression over the program's symbols.
-    - C3: The body has no arguments.
-    - C4: `cluster` is 2, 4 or 8, and the kernel has no `device.next_block`.
+    - C2: The body has no arguments.
+    - C3: `cluster` is 2, 4 or 8, and the kernel has no `device.next_block`.
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$blocks, I64Attr:$threads, OptionalAttr<I64Attr>:$cluster);
+  let arguments = (ins SymbolNameAttr:$sym_name, MoA_ExprAttr:$blocks, I64Attr:$threads,
+                       OptionalAttr<I64Attr>:$cluster);
   let regions = (region SizedRegion<1>:$body);
-  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::llvm::StringRef":$blocks, "int64_t":$threads), [{
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "const SymExpr &":$blocks, "int64_t":$threads), [{
     build($_builder, $_state, name, blocks, threads, ::mlir::IntegerAttr());
   }]>];
   let assemblyFormat = [{
-    $sym_name `blocks` $blocks `threads` $threads (`cluster` $cluster^)? attr-dict-with-keyword $body
+    $sym_name `blocks` custom<Expr>($blocks) `threads` $threads (`cluster` $cluster^)? attr-dict-with-keyword $body
   }];
   let hasVerifier = 1;
 }
@@ -150,13 +150,10 @@ def Device_SymbolOp : Device_Op<"symbol", [Pure]> {
     `<array>.s<axis>` and count elements. The value is the same for all threads.
 
         %0 = device.symbol "2*Q.s1 + N"
-
-    Constraint: `expr` is an integer expression (C1).
   }];
-  let arguments = (ins StrAttr:$expr);
+  let arguments = (ins MoA_ExprAttr:$expr);
   let results = (outs Index:$result);
-  let assemblyFormat = "$expr attr-dict";
-  let hasVerifier = 1;
+  let assemblyFormat = "custom<Expr>($expr) attr-dict";
 }
 
 def Device_ScalarOp : Device_Op<"scalar", [Pure]> {

@@ -2,6 +2,21 @@
 #include "dialects/Device/IR/LayoutMaps.h"
 
 using namespace mlir;
+using namespace moa;
+
+static ParseResult parseStep(OpAsmParser &parser, ExprAttr &step) {
+  if (succeeded(parser.parseOptionalKeyword("step")))
+    return parseExpr(parser, step);
+  step = ExprAttr::get(parser.getContext(), 1);
+  return success();
+}
+
+static void printStep(OpAsmPrinter &printer, Operation *op, ExprAttr step) {
+  if (step.getValue() == SymExpr(1))
+    return;
+  printer << " step ";
+  printExpr(printer, op, step);
+}
 
 #define GET_OP_CLASSES
 #include "dialects/Device/IR/DeviceOps.cpp.inc"
@@ -85,22 +100,12 @@ LogicalResult KernelOp::verify() {
     return emitOpError("expects a multiple of 32 up to 1024 as the threads of a block "
                        "(C1), but got ")
            << threads;
-  std::string why;
-  if (!SymExpr::parse(getBlocks(), &why))
-    return emitOpError("expects an integer expression as the blocks (C2), but got '") << getBlocks() << "': " << why;
   if (getBody().getNumArguments() != 0)
-    return emitOpError("expects no arguments of its own (C3), but got ") << getBody().getNumArguments();
+    return emitOpError("expects no arguments of its own (C2), but got ") << getBody().getNumArguments();
   if (getCluster() && *getCluster() != 2 && *getCluster() != 4 && *getCluster() != 8)
-    return emitOpError("expects a cluster of 2, 4 or 8 blocks (C4), but got ") << static_cast<int64_t>(*getCluster());
+    return emitOpError("expects a cluster of 2, 4 or 8 blocks (C3), but got ") << static_cast<int64_t>(*getCluster());
   if (getCluster() && !getBody().front().getOps<NextBlockOp>().empty())
-    return emitOpError("expects no cluster in a kernel with device.next_block (C4)");
-  return success();
-}
-
-LogicalResult SymbolOp::verify() {
-  std::string why;
-  if (!SymExpr::parse(getExpr(), &why))
-    return emitOpError("expects an integer expression (C1), but got '") << getExpr() << "': " << why;
+    return emitOpError("expects no cluster in a kernel with device.next_block (C3)");
   return success();
 }
 
@@ -399,10 +404,8 @@ LogicalResult CopyOp::verify() {
   if (getRowAxis() >= getCoordinates().size())
     return emitOpError("expects an axis with a coordinate as the rows (C2), but got ")
            << static_cast<int64_t>(getRowAxis());
-  auto step = SymExpr::parse(getStep().value_or("1"));
-  auto number = step ? step->getConstant() : std::nullopt;
-  if (!step || (number && *number < 1))
-    return emitOpError("expects an expression, at least 1, as the step of rows (C3), but got '") << *getStep() << "'";
+  if (auto number = getStep().getConstant(); number && *number < 1)
+    return emitOpError("expects an expression, at least 1, as the step of rows (C3), but got '") << *number << "'";
   int64_t rows = getRing().getType().getRows();
   if (getFirst() && (getTileRows() < 8 || getTileRows() % 8 != 0 || rows % getTileRows() != 0))
     return emitOpError("expects a count of rows that is a multiple of 8 and divides ")

@@ -178,9 +178,9 @@ def Device_CopyOp : Device_Op<"copy", [AttrSizedOperandSegments]> {
     With `first` and `count`, the copy fills only `count` rows of the stage, from row `first` on. A
     stage may consist of several such parts, for example of pages. Both are multiples of 8.
 
-    With `step` s, an expression over the symbols, rows are every s-th index of their axis, and the
-    coordinate counts these rows. So row r of the tile at coordinate c is the index (c + r)·s. The
-    value of s is at least 1.
+    With `step` s, an expression over the symbols (1 by default), rows are every s-th index of their
+    axis, and the coordinate counts these rows. So row r of the tile at coordinate c is the index (c
+    + r)·s. The value of s is at least 1.
 
         device.copy %K[%b, %h, %row] rows 2 to %keys[%stage] signals %full[%stage]
           : <[B, H, M, 64], bf16>, <2, [128, 64], bf16>, <2, 1>
@@ -193,29 +193,27 @@ def Device_CopyOp : Device_Op<"copy", [AttrSizedOperandSegments]> {
 
     - C1: The array is an input or of the workspace, and has the ring's element type.
     - C2: All axes but the last have coordinates, and `row_axis` is one of them.
-    - C3: A step is an expression, at least 1 if it is constant.
+    - C3: A step is at least 1 if it is constant.
     - C4: `first` and `count` come together. The count is a multiple of 8 that divides the ring's rows.
   }];
   let arguments = (ins Arg<MoA_ArrayType, "", [MemRead]>:$array,
                        Variadic<Index>:$coordinates, Optional<Index>:$column, I64Attr:$row_axis,
-                       OptionalAttr<StrAttr>:$step, Arg<Device_RingType, "", [MemWrite]>:$ring, Index:$stage,
+                       MoA_ExprAttr:$step, Arg<Device_RingType, "", [MemWrite]>:$ring, Index:$stage,
                        Device_BarriersType:$barriers, Index:$slot, Optional<Index>:$first,
                        OptionalAttr<I64Attr>:$count);
   let builders = [
     OpBuilder<(ins "::mlir::Value":$array, "::mlir::ValueRange":$coordinates, "::mlir::Value":$column,
-                   "::mlir::IntegerAttr":$rowAxis, "::mlir::StringAttr":$step, "::mlir::Value":$ring,
+                   "::mlir::IntegerAttr":$rowAxis, "::moa::ExprAttr":$step, "::mlir::Value":$ring,
                    "::mlir::Value":$stage, "::mlir::Value":$barriers, "::mlir::Value":$slot), [{
       build($_builder, $_state, array, coordinates, column, rowAxis, step, ring, stage, barriers, slot,
             ::mlir::Value(), ::mlir::IntegerAttr());
     }]>];
   let assemblyFormat = [{
-    $array `[` $coordinates `]` (`columns` $column^)? `rows` $row_axis (`step` $step^)? `to` $ring `[` $stage `]`
+    $array `[` $coordinates `]` (`columns` $column^)? `rows` $row_axis `` custom<Step>($step) `to` $ring `[` $stage `]`
     (`first` $first^ `count` $count)? `signals` $barriers `[` $slot `]` attr-dict
     `:` type($array) `,` type($ring) `,` type($barriers)
   }];
   let extraClassDeclaration = [{
-    /// Returns the distance of rows along their axis, in indices.
-    SymExpr getRowStep() { return getStep() ? *SymExpr::parse(*getStep()) : SymExpr(1); }
     /// Returns the number of rows that the copy fills.
     int64_t getTileRows() { return getCount().value_or(getRing().getType().getRows()); }
     int64_t getBytes() {

@@ -126,7 +126,7 @@ private:
           return isKnown ? std::max<int64_t>(of(quotient.getLhs()) / divisor.getSExtValue(), 1) : 1;
         })
         .Case<arith::SelectOp>([&](auto select) { return least({select.getTrueValue(), select.getFalseValue()}); })
-        .Case<SymbolOp>([&](auto symbol) { return powerOf(strides.over(*SymExpr::parse(symbol.getExpr()))); })
+        .Case<SymbolOp>([&](auto symbol) { return powerOf(strides.over(symbol.getExpr())); })
         .Case<KeptOp>([&](auto kept) { return of(kept.getOperand()); })
         .Default(int64_t(1));
   }
@@ -139,7 +139,7 @@ private:
 void dropOnes(ProgramOp program, const Strides &strides) {
   SmallVector<SymbolOp> ones;
   program.walk([&](SymbolOp symbol) {
-    SymExpr expr = *SymExpr::parse(symbol.getExpr());
+    const SymExpr &expr = symbol.getExpr();
     if (!expr.getConstant() && strides.over(expr).getConstant() == 1)
       ones.push_back(symbol);
   });

@@ -59,14 +59,14 @@ KernelOp chain(ArrayRef<KernelOp> kernels, FirstStores &stores, int64_t resident
   SymExpr blocks;
   int64_t threads = 0;
   for (KernelOp kernel : kernels) {
-    blocks = blocks + *SymExpr::parse(kernel.getBlocks());
+    blocks = blocks + kernel.getBlocks();
     threads = std::max<int64_t>(threads, kernel.getThreads());
   }
   Value turns = program.addWorkspace(freshArrayName(program, (first.getSymName() + "_turns").str()),
                                      ArrayType::get(b.getContext(), {SymExpr(kTurns)}, b.getI32Type()));
   for (int64_t element : {int64_t(0), kTurns - 1})
     stores.clear(turns, element);
-  auto made = KernelOp::create(b, loc, first.getSymName(), blocks.str(), threads);
+  auto made = KernelOp::create(b, loc, first.getSymName(), blocks, threads);
   setAttributesOfAll(made, kernels);
   made->removeAttr(kOverlapAttr);
   b.setInsertionPointToStart(&made.getBody().emplaceBlock());

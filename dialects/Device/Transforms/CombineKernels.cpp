@@ -36,7 +36,7 @@ bool storesOutput(KernelOp kernel) {
 /// other. The combined launch has the conditions of both. Different choices matter only for outputs
 /// (D4).
 bool haveSameLaunch(KernelOp a, KernelOp b) {
-  auto of = conditionsOf(a), others = conditionsOf(b);
+  auto of = onf::getLaunchConditions(a), others = onf::getLaunchConditions(b);
   if (of.size() > others.size())
     std::swap(of, others);
   bool sameChoice = a->getAttr(kChosenAttr) == b->getAttr(kChosenAttr);
@@ -169,8 +169,8 @@ KernelOp combine(ArrayRef<KernelOp> kernels) {
   Location loc = b.getFusedLoc(llvm::map_to_vector(kernels, [](KernelOp kernel) { return kernel.getLoc(); }));
   SymExpr blocks;
   for (KernelOp kernel : kernels)
-    blocks = blocks + *SymExpr::parse(kernel.getBlocks());
-  auto made = KernelOp::create(b, loc, first.getSymName(), blocks.str(), first.getThreads());
+    blocks = blocks + kernel.getBlocks();
+  auto made = KernelOp::create(b, loc, first.getSymName(), blocks, first.getThreads());
   setAttributesOfAll(made, kernels);
   b.setInsertionPointToStart(&made.getBody().emplaceBlock());
   Value number = BlockOp::create(b, loc);

@@ -53,8 +53,7 @@ bool isIndependent(KernelOp kernel) {
 /// Emits the work of several blocks as that of one.
 class Joiner {
 public:
-  Joiner(OpBuilder &b, KernelOp kernel)
-      : b(b), blocks(*SymExpr::parse(kernel.getBlocks())), maps(kBlocks), loc(kernel.getLoc()) {}
+  Joiner(OpBuilder &b, KernelOp kernel) : b(b), blocks(kernel.getBlocks()), maps(kBlocks), loc(kernel.getLoc()) {}
 
   void join(Block &from) {
     for (Operation &op : from)
@@ -287,12 +286,12 @@ void eraseDead(KernelOp kernel) {
 /// Replaces a kernel by one whose blocks do the work of several. Keeps the kernel if no loop would
 /// read anything once for all blocks.
 void joinBlocks(KernelOp kernel) {
-  SymExpr blocks = *SymExpr::parse(kernel.getBlocks());
+  const SymExpr &blocks = kernel.getBlocks();
   SymExpr fewer = SymExpr::floorDiv(blocks, SymExpr(kBlocks));
   if (!isMultipleOf(blocks, kBlocks) || blocks.getConstant() || !isIndependent(kernel))
     return;
   OpBuilder b(kernel);
-  auto made = KernelOp::create(b, kernel.getLoc(), kernel.getSymName(), fewer.str(), kernel.getThreads());
+  auto made = KernelOp::create(b, kernel.getLoc(), kernel.getSymName(), fewer, kernel.getThreads());
   made->setDiscardableAttrs(kernel->getDiscardableAttrDictionary());
   b.setInsertionPointToStart(&made.getBody().emplaceBlock());
   Joiner joiner(b, kernel);

@@ -13,7 +13,7 @@ namespace moa::device {
 /// of lanes of their warp. Shared memory and the registers of roles are allocated for a whole
 /// launch.
 inline bool isPlain(KernelOp kernel) {
-  if (SymExpr::parse(kernel.getBlocks())->isZero())
+  if (kernel.getBlocks().isZero())
     return false;
   return !kernel
               .walk([](mlir::Operation *op) {
@@ -30,8 +30,9 @@ inline void setAttributesOfAll(KernelOp made, llvm::ArrayRef<KernelOp> kernels) 
   KernelOp first = kernels.front();
   made->setDiscardableAttrs(first->getDiscardableAttrDictionary());
   llvm::SmallVector<mlir::Attribute> runs;
-  for (const auto &pair : conditionsOf(first))
-    if (llvm::all_of(kernels, [&](KernelOp kernel) { return llvm::is_contained(conditionsOf(kernel), pair); }))
+  for (const auto &pair : onf::getLaunchConditions(first))
+    if (llvm::all_of(kernels,
+                     [&](KernelOp kernel) { return llvm::is_contained(onf::getLaunchConditions(kernel), pair); }))
       runs.append({pair.first, pair.second});
   made->removeAttr(onf::kLaunchIfAttr);
   if (!runs.empty())

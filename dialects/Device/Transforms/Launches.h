@@ -11,17 +11,8 @@
 
 namespace moa::device {
 
-/// Returns the conditions x > y under which a host launches a kernel, as pairs.
-inline llvm::SmallVector<std::pair<mlir::Attribute, mlir::Attribute>> conditionsOf(KernelOp kernel) {
-  llvm::SmallVector<std::pair<mlir::Attribute, mlir::Attribute>> pairs;
-  if (auto runs = kernel->getAttrOfType<mlir::ArrayAttr>(onf::kLaunchIfAttr))
-    for (size_t k = 0; k + 1 < runs.size(); k += 2)
-      pairs.emplace_back(runs[k], runs[k + 1]);
-  return pairs;
-}
-
 /// Returns the number of sizes that the kernel's block count grows with (its degree).
-inline unsigned degreeOf(KernelOp kernel) { return SymExpr::parse(kernel.getBlocks())->getDegree(); }
+inline unsigned degreeOf(KernelOp kernel) { return kernel.getBlocks().getDegree(); }
 
 /// The value of every size when block counts of one degree are compared.
 inline constexpr int64_t kLarge = 4096;
@@ -29,7 +20,7 @@ inline constexpr int64_t kLarge = 4096;
 /// Returns the kernel's number of blocks if all sizes are large.
 inline double countBlocks(KernelOp kernel) {
   auto large = [](llvm::StringRef) { return std::optional<int64_t>(kLarge); };
-  auto number = SymExpr::parse(kernel.getBlocks())->evaluate(large);
+  auto number = kernel.getBlocks().evaluate(large);
   return number ? double(*number) : INFINITY;
 }
 
@@ -38,8 +29,9 @@ inline double countBlocks(KernelOp kernel) {
 inline bool isFirstOver(ProgramOp program, KernelOp kernel) {
   llvm::SmallVector<KernelOp> kernels(program.getBody().getOps<KernelOp>());
   KernelOp first = kernels.front();
-  auto blocks = SymExpr::parse(first.getBlocks())->getConstant();
-  if (!conditionsOf(first).empty() || !blocks || *blocks <= 0 || !first.getBody().getOps<ExitIfOp>().empty())
+  auto blocks = first.getBlocks().getConstant();
+  if (!onf::getLaunchConditions(first).empty() || !blocks || *blocks <= 0 ||
+      !first.getBody().getOps<ExitIfOp>().empty())
     return false;
   for (KernelOp other : llvm::ArrayRef(kernels).drop_front())
     if (!other->hasAttr(kOverlapAttr)) // waits for the first
@@ -93,8 +85,9 @@ inline bool waitsAfter(KernelOp kernel, KernelOp writer) {
 
 /// Returns true if hosts launch `kernel` whenever they launch `other`.
 inline bool isLaunchedWith(KernelOp kernel, KernelOp other) {
-  auto pairs = conditionsOf(other);
-  return llvm::all_of(conditionsOf(kernel), [&](const auto &pair) { return llvm::is_contained(pairs, pair); });
+  auto pairs = onf::getLaunchConditions(other);
+  return llvm::all_of(onf::getLaunchConditions(kernel),
+                      [&](const auto &pair) { return llvm::is_contained(pairs, pair); });
 }
 
 /// Returns true if `waiting` has waited whenever the later kernel `reader` overlaps with the kernel

@@ -27,7 +27,7 @@ struct DeviceOverlapKernels final : impl::DeviceOverlapKernelsBase<DeviceOverlap
       KernelOp before;
       for (auto kernel : program.getBody().getOps<KernelOp>()) {
         Accesses accesses(kernel);
-        bool isLaunched = !SymExpr::parse(kernel.getBlocks())->isZero(), needsAny = false;
+        bool isLaunched = !kernel.getBlocks().isZero(), needsAny = false;
         for (const Accesses &other : running)
           needsAny |= accesses.interferes(other);
         if (before && telling.contains(before) != telling.contains(kernel))

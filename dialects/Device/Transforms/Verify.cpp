@@ -172,8 +172,8 @@ private:
       return symbols.check(op, kernel.getBlocks(), "D2");
     if (auto symbol = dyn_cast<SymbolOp>(op))
       return extended.check(op, symbol.getExpr(), "D2");
-    if (auto copy = dyn_cast<CopyOp>(op); copy && copy.getStep())
-      return symbols.check(op, *copy.getStep(), "D2");
+    if (auto copy = dyn_cast<CopyOp>(op))
+      return symbols.check(op, copy.getStep(), "D2");
     if (dialect == "memref" && !isa<memref::AllocaOp, memref::LoadOp, memref::StoreOp>(op))
       return op->emitOpError("expects private arrays only (D3)");
     if (auto local = dyn_cast<memref::AllocaOp>(op); local && !local.getType().hasStaticShape())

@@ -26,9 +26,13 @@
 #include "dialects/MoA/IR/MoAOps.h.inc"
 
 namespace moa {
-/// Returns the canonical expression of an extent attribute. The verifiers check that the text is
-/// canonical, so parsing cannot fail on verified IR.
-SymExpr getSymExpr(mlir::StringAttr text);
+/// Returns the expression of an ExprAttr, for example of an element of an array of extents.
+inline const SymExpr &getSymExpr(mlir::Attribute expr) { return llvm::cast<ExprAttr>(expr).getValue(); }
+/// Parses and prints expressions in ops, as quoted text: `"M - N"` and `["N", "M - N"]`.
+mlir::ParseResult parseExpr(mlir::AsmParser &parser, ExprAttr &expr);
+mlir::ParseResult parseExprs(mlir::AsmParser &parser, mlir::ArrayAttr &exprs);
+void printExpr(mlir::AsmPrinter &printer, mlir::Operation *op, ExprAttr expr);
+void printExprs(mlir::AsmPrinter &printer, mlir::Operation *op, mlir::ArrayAttr exprs);
 /// Returns the tolerance of a result of a kernel of moa, dnf or onf, or null.
 WithinAttr getWithin(mlir::Operation *kernel, unsigned result);
 /// Checks such a kernel: one tolerance or unit per result, and tolerances only for floats.

@@ -101,11 +101,10 @@ def MoA_ExtentOp : MoA_ArrayOp<"extent"> {
 
         %l = moa.extent "M - N" -> <[], index>
 
-    Constraints: `expr` is an integer expression (C1), the result a scalar of type
-    index (C2).
+    Constraint: the result is a scalar of type index (C1).
   }];
-  let arguments = (ins StrAttr:$expr);
-  let assemblyFormat = "$expr attr-dict `->` type($result)";
+  let arguments = (ins MoA_ExprAttr:$expr);
+  let assemblyFormat = "custom<Expr>($expr) attr-dict `->` type($result)";
 }
 
 def MoA_IotaOp : MoA_ArrayOp<"iota"> {
@@ -115,11 +114,10 @@ def MoA_IotaOp : MoA_ArrayOp<"iota"> {
 
         %i = moa.iota "N" -> <[N], index>
 
-    Constraints: `extent` is an integer expression (C1), the result a vector of that extent and of
-    type index (C2).
+    Constraint: the result is a vector of that extent and of type index (C1).
   }];
-  let arguments = (ins StrAttr:$extent);
-  let assemblyFormat = "$extent attr-dict `->` type($result)";
+  let arguments = (ins MoA_ExprAttr:$extent);
+  let assemblyFormat = "custom<Expr>($extent) attr-dict `->` type($result)";
 }
 
 def MoA_MapOp : MoA_ArrayOp<"map"> {
@@ -350,13 +348,13 @@ def MoA_SliceOp : MoA_ArrayOp<"slice"> {
 
         %d = moa.slice %x axis 1 start "1" count "N - 1" : <[B, N], f32> -> <[B, "N - 1"], f32>
 
-    Constraints: the axis is below the rank, `start` and `count` are integer expressions (C1); the
+    Constraints: the axis is below the rank (C1); the
     result has the input's type except for `count` on the axis (C2).
   }];
-  let arguments = (ins MoA_ArrayType:$input, I64Attr:$axis, StrAttr:$start,
-                       StrAttr:$count);
+  let arguments = (ins MoA_ArrayType:$input, I64Attr:$axis, MoA_ExprAttr:$start,
+                       MoA_ExprAttr:$count);
   let assemblyFormat = [{
-    $input `axis` $axis `start` $start `count` $count attr-dict
+    $input `axis` $axis `start` custom<Expr>($start) `count` custom<Expr>($count) attr-dict
     `:` type($input) `->` type($result)
   }];
 }
@@ -400,11 +398,11 @@ def MoA_RotateOp : MoA_ArrayOp<"rotate"> {
 
         %f = moa.rotate %x by "N/2" axis 1 : <[B, N], f32> -> <[B, N], f32>
 
-    Constraints: the axis is below the rank and `by` an integer expression (C1); the result has the
+    Constraints: the axis is below the rank (C1); the result has the
     type of the input (C2).
   }];
-  let arguments = (ins MoA_ArrayType:$input, StrAttr:$by, I64Attr:$axis);
-  let assemblyFormat = "$input `by` $by `axis` $axis attr-dict `:` type($input) `->` type($result)";
+  let arguments = (ins MoA_ArrayType:$input, MoA_ExprAttr:$by, I64Attr:$axis);
+  let assemblyFormat = "$input `by` custom<Expr>($by) `axis` $axis attr-dict `:` type($input) `->` type($result)";
 }
 
 #endif // MOA_DIALECTS_MOA_IR_MOA_TD

@@ -59,6 +59,27 @@ def MoA_WithinAttr : AttrDef<MoA_Dialect, "Within"> {
   }];
 }
 
+def MoA_ExprAttr : AttrDef<MoA_Dialect, "Expr"> {
+  let mnemonic = "expr";
+  let summary = "An integer expression over the kernel's symbols";
+  let description = [{
+    A polynomial in canonical form, so equal polynomials are the same attribute. Ops and types print
+    only the text.
+
+        #moa.expr<"M - N">
+  }];
+  let parameters = (ins AttrParameter<"::moa::SymExpr", "", "const ::moa::SymExpr &">:$value);
+  let hasCustomAssemblyFormat = 1;
+  let returnType = "const ::moa::SymExpr &";
+  let convertFromStorage = "$_self.getValue()";
+  let constBuilderCall = "::moa::ExprAttr::get($_builder.getContext(), $0)";
+  let extraClassDeclaration = [{
+    using ValueType = const ::moa::SymExpr &;
+  }];
+}
+
+def MoA_ExprArrayAttr : TypedArrayAttrBase<MoA_ExprAttr, "array of integer expressions">;
+
 //===----------------------------------------------------------------------===//
 // Types
 //===----------------------------------------------------------------------===//
@@ -68,19 +89,19 @@ def MoA_ArrayType : TypeDef<MoA_Dialect, "Array"> {
   let summary = "An array with symbolic extents";
   let description = [{
     `shape` holds the extents and `elementType` the type of the elements: f64, f32, bf16, f16, i1,
-    i8 … i64 or index. An extent is the canonical text of an integer expression over the kernel's
-    symbols. Text other than a name or a number is quoted.
+    i8 … i64 or index. An extent is an integer expression over the kernel's symbols. Text other than
+    a name or a number is quoted.
 
         !moa.array<[B, H, "H/G", 128], bf16>
   }];
-  let parameters = (ins ArrayRefParameter<"::mlir::StringAttr">:$shape,
+  let parameters = (ins ArrayRefParameter<"::moa::ExprAttr">:$shape,
                         "::mlir::Type":$elementType);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     unsigned getRank() const { return getShape().size(); }
     /// Returns the extent of one axis as an expression.
-    ::moa::SymExpr getExtent(unsigned axis) const;
+    const ::moa::SymExpr &getExtent(unsigned axis) const { return getShape()[axis].getValue(); }
     static ArrayType get(::mlir::MLIRContext *context,
                          ::llvm::ArrayRef<::moa::SymExpr> extents,
                          ::mlir::Type elementType);

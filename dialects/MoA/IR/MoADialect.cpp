@@ -36,15 +36,62 @@ void MoADialect::initialize() {
       >();
 }
 
-SymExpr moa::getSymExpr(StringAttr text) {
-  auto parsed = SymExpr::parse(text.getValue());
-  return parsed ? *parsed : SymExpr();
-}
-
 unsigned moa::getArity(ScalarFn fn) {
   if (fn == ScalarFn::select)
     return 3;
   return static_cast<int>(fn) >= static_cast<int>(ScalarFn::add) ? 2 : 1;
+}
+
+//===----------------------------------------------------------------------===//
+// #moa.expr
+//===----------------------------------------------------------------------===//
+
+static ParseResult parseText(AsmParser &parser, SMLoc loc, StringRef text, ExprAttr &attr) {
+  std::string why;
+  auto expr = SymExpr::parse(text, &why);
+  if (!expr)
+    return parser.emitError(loc) << "expects an integer expression, but got '" << text << "': " << why;
+  attr = ExprAttr::get(parser.getContext(), *expr);
+  return success();
+}
+
+ParseResult moa::parseExpr(AsmParser &parser, ExprAttr &expr) {
+  SMLoc loc = parser.getCurrentLocation();
+  std::string text;
+  return failure(parser.parseString(&text) || parseText(parser, loc, text, expr));
+}
+
+ParseResult moa::parseExprs(AsmParser &parser, ArrayAttr &exprs) {
+  SmallVector<Attribute> list;
+  auto parseOne = [&] {
+    ExprAttr expr;
+    ParseResult result = parseExpr(parser, expr);
+    list.push_back(expr);
+    return result;
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseOne))
+    return failure();
+  exprs = ArrayAttr::get(parser.getContext(), list);
+  return success();
+}
+
+void moa::printExpr(AsmPrinter &printer, Operation *, ExprAttr expr) { printer << '"' << expr.getValue().str() << '"'; }
+
+void moa::printExprs(AsmPrinter &printer, Operation *op, ArrayAttr exprs) {
+  printer << '[';
+  llvm::interleaveComma(exprs.getAsRange<ExprAttr>(), printer, [&](ExprAttr expr) { printExpr(printer, op, expr); });
+  printer << ']';
+}
+
+Attribute ExprAttr::parse(AsmParser &parser, Type) {
+  ExprAttr expr;
+  return parser.parseLess() || parseExpr(parser, expr) || parser.parseGreater() ? ExprAttr() : expr;
+}
+
+void ExprAttr::print(AsmPrinter &printer) const {
+  printer << '<';
+  printExpr(printer, nullptr, *this);
+  printer << '>';
 }
 
 //===----------------------------------------------------------------------===//
@@ -58,8 +105,8 @@ static bool isPlainExtent(StringRef text) {
          llvm::all_of(text, [](char c) { return llvm::isAlnum(c) || c == '_'; });
 }
 
-static ParseResult parseExtent(AsmParser &parser, SmallVectorImpl<StringAttr> &shape) {
-  MLIRContext *context = parser.getContext();
+static ParseResult parseExtent(AsmParser &parser, SmallVectorImpl<ExprAttr> &shape) {
+  SMLoc loc = parser.getCurrentLocation();
   std::string text;
   int64_t number = 0;
   OptionalParseResult integer = parser.parseOptionalInteger(number);
@@ -70,16 +117,11 @@ static ParseResult parseExtent(AsmParser &parser, SmallVectorImpl<StringAttr> &s
   } else if (failed(parser.parseOptionalString(&text)) && failed(parser.parseKeywordOrString(&text))) {
     return failure();
   }
-  std::string why;
-  auto expr = SymExpr::parse(text, &why);
-  if (!expr)
-    return parser.emitError(parser.getCurrentLocation()) << "invalid extent '" << text << "': " << why;
-  shape.push_back(StringAttr::get(context, expr->str()));
-  return success();
+  return parseText(parser, loc, text, shape.emplace_back());
 }
 
 Type ArrayType::parse(AsmParser &parser) {
-  SmallVector<StringAttr> shape;
+  SmallVector<ExprAttr> shape;
   Type elementType;
   if (parser.parseLess() ||
       parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] { return parseExtent(parser, shape); }) ||
@@ -90,24 +132,21 @@ Type ArrayType::parse(AsmParser &parser) {
 
 void ArrayType::print(AsmPrinter &printer) const {
   printer << "<[";
-  llvm::interleaveComma(getShape(), printer, [&](StringAttr extent) {
-    if (isPlainExtent(extent.getValue()))
-      printer << extent.getValue();
+  llvm::interleaveComma(getShape(), printer, [&](ExprAttr extent) {
+    std::string text = extent.getValue().str();
+    if (isPlainExtent(text))
+      printer << text;
     else
-      printer << '"' << extent.getValue() << '"';
+      printer << '"' << text << '"';
   });
   printer << "], " << getElementType() << '>';
 }
 
-LogicalResult ArrayType::verify(function_ref<InFlightDiagnostic()> emitError, ArrayRef<StringAttr> shape,
+LogicalResult ArrayType::verify(function_ref<InFlightDiagnostic()> emitError, ArrayRef<ExprAttr> shape,
                                 Type elementType) {
-  for (StringAttr extent : shape) {
-    auto expr = SymExpr::parse(extent.getValue());
-    if (!expr || expr->str() != extent.getValue())
-      return emitError() << "expects extents in canonical form (C1), but got '" << extent.getValue() << "'";
-    if (auto value = expr->getConstant(); value && *value < 0)
+  for (ExprAttr extent : shape)
+    if (auto value = extent.getValue().getConstant(); value && *value < 0)
       return emitError() << "expects extents that are not negative (C2), but got " << *value;
-  }
   if (!isa<FloatType, IntegerType, IndexType>(elementType))
     return emitError() << "expects a float, integer or index element type "
                           "(C3), but got "
@@ -115,13 +154,8 @@ LogicalResult ArrayType::verify(function_ref<InFlightDiagnostic()> emitError, Ar
   return success();
 }
 
-SymExpr ArrayType::getExtent(unsigned axis) const { return getSymExpr(getShape()[axis]); }
-
 ArrayType ArrayType::get(MLIRContext *context, ArrayRef<SymExpr> extents, Type elementType) {
-  SmallVector<StringAttr> shape;
-  for (const SymExpr &extent : extents)
-    shape.push_back(StringAttr::get(context, extent.str()));
-  return get(context, shape, elementType);
+  return get(context, llvm::map_to_vector(extents, [&](auto &e) { return ExprAttr::get(context, e); }), elementType);
 }
 
 ArrayType ArrayType::withElementType(Type type) const { return get(getContext(), getShape(), type); }

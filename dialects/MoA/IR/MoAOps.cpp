@@ -28,8 +28,8 @@ static LogicalResult verifyPlacement(Operation *op, ArrayType operand, ArrayRef<
       return op->emitOpError("expects increasing axes of the result for ") << what << " (C1), but got " << axis;
     if (operand.getShape()[k] != result.getShape()[axis])
       return op->emitOpError("expects equal extents (C2), but got ")
-             << operand.getShape()[k] << " for axis " << k << " of " << what << " and " << result.getShape()[axis]
-             << " for axis " << axis << " of the result";
+             << operand.getExtent(k).str() << " for axis " << k << " of " << what << " and "
+             << result.getExtent(axis).str() << " for axis " << axis << " of the result";
   }
   return success();
 }
@@ -44,10 +44,12 @@ static LogicalResult verifyAxesList(Operation *op, ArrayAttr axes, unsigned n) {
   return success();
 }
 
-static LogicalResult verifyShape(Operation *op, ArrayType got, ArrayRef<StringAttr> expected) {
+static LogicalResult verifyShape(Operation *op, ArrayType got, ArrayRef<ExprAttr> expected) {
   if (got.getShape() == expected)
     return success();
-  return op->emitOpError("expects a result of shape <") << llvm::interleaved(expected) << "> (C2), but got " << got;
+  return op->emitOpError("expects a result of shape <")
+         << llvm::interleaved(llvm::map_range(expected, [](ExprAttr e) { return e.getValue().str(); }))
+         << "> (C2), but got " << got;
 }
 
 static LogicalResult verifySameElement(Operation *op, ArrayType a, ArrayType b) {
@@ -127,28 +129,18 @@ LogicalResult ConstantOp::verify() {
   return success();
 }
 
-static LogicalResult verifyIndexExpr(Operation *op, StringRef text) {
-  std::string why;
-  auto expr = SymExpr::parse(text, &why);
-  if (!expr)
-    return op->emitOpError("expects an integer expression (C1), but got '") << text << "': " << why;
-  return success();
-}
-
 LogicalResult ExtentOp::verify() {
   ArrayType type = getResult().getType();
   if (type.getRank() != 0 || !type.getElementType().isIndex())
-    return emitOpError("expects a scalar result of type index (C2), but got ") << type;
-  return verifyIndexExpr(*this, getExpr());
+    return emitOpError("expects a scalar result of type index (C1), but got ") << type;
+  return success();
 }
 
 LogicalResult IotaOp::verify() {
-  if (failed(verifyIndexExpr(*this, getExtent())))
-    return failure();
   ArrayType type = getResult().getType();
   if (type.getRank() != 1 || !type.getElementType().isIndex() || type.getShape()[0] != getExtentAttr())
     return emitOpError("expects a vector of the given extent and type index "
-                       "(C2), but got ")
+                       "(C1), but got ")
            << type;
   return success();
 }
@@ -243,7 +235,7 @@ LogicalResult ReduceOp::verify() {
   ArrayType input = arrayOf(getInput());
   if (failed(verifyAxis(*this, getAxis(), input)) || failed(verifySameElement(*this, input, getResult().getType())))
     return failure();
-  SmallVector<StringAttr> shape(input.getShape());
+  SmallVector<ExprAttr> shape(input.getShape());
   shape.erase(shape.begin() + getAxis());
   if (failed(verifyMonoid(*this, getMonoid(), input.getElementType())))
     return failure();
@@ -263,7 +255,7 @@ LogicalResult InnerOp::verify() {
     return emitOpError("expects equal frames (C3), but got ") << lhs << " and " << rhs;
   if (lhs.getShape().back() != rhs.getShape()[rf])
     return emitOpError("expects equal contracted extents (C4), but got ")
-           << lhs.getShape().back() << " and " << rhs.getShape()[rf];
+           << lhs.getExtent(lhs.getRank() - 1).str() << " and " << rhs.getExtent(rf).str();
   if (failed(verifySameElement(*this, lhs, rhs)))
     return failure();
   if (getMonoid() == Monoid::user)
@@ -276,7 +268,7 @@ LogicalResult InnerOp::verify() {
   if (getResult().getType().getElementType() != term)
     return emitOpError("expects a result of element type ")
            << term << " (C6), but got " << getResult().getType().getElementType();
-  SmallVector<StringAttr> shape((getLhsFramed() ? lhs : rhs).getShape().take_front(frame));
+  SmallVector<ExprAttr> shape((getLhsFramed() ? lhs : rhs).getShape().take_front(frame));
   llvm::append_range(shape, lhs.getShape().drop_front(lf).drop_back());
   llvm::append_range(shape, rhs.getShape().drop_front(rf + 1));
   return verifyShape(*this, getResult().getType(), shape);
@@ -295,7 +287,7 @@ LogicalResult PsiOp::verify() {
            << result.getRank() << " with frame " << static_cast<int64_t>(frame) << " and " << n << " of "
            << input.getRank() << " axes selected";
   auto frameType = ArrayType::get(getContext(), result.getShape().take_front(frame), result.getElementType());
-  SmallVector<StringAttr> rest(input.getShape());
+  SmallVector<ExprAttr> rest(input.getShape());
   for (int64_t k = n; k-- > 0;) {
     int64_t dim = getDims()[k];
     if (failed(verifyAxis(*this, dim, input)))
@@ -311,7 +303,7 @@ LogicalResult PsiOp::verify() {
   }
   if (failed(verifySameElement(*this, input, result)))
     return failure();
-  SmallVector<StringAttr> shape(result.getShape().take_front(frame));
+  SmallVector<ExprAttr> shape(result.getShape().take_front(frame));
   llvm::append_range(shape, rest);
   return verifyShape(*this, result, shape);
 }
@@ -319,7 +311,7 @@ LogicalResult PsiOp::verify() {
 LogicalResult TransposeOp::verify() {
   ArrayType input = arrayOf(getInput());
   SmallVector<bool> seen(input.getRank(), false);
-  SmallVector<StringAttr> shape;
+  SmallVector<ExprAttr> shape;
   for (int64_t axis : getPerm()) {
     if (failed(verifyAxis(*this, axis, input)))
       return failure();
@@ -350,10 +342,9 @@ LogicalResult ReshapeOp::verify() {
 
 LogicalResult SliceOp::verify() {
   ArrayType input = arrayOf(getInput());
-  if (failed(verifyAxis(*this, getAxis(), input)) || failed(verifyIndexExpr(*this, getStart())) ||
-      failed(verifyIndexExpr(*this, getCount())) || failed(verifySameElement(*this, input, getResult().getType())))
+  if (failed(verifyAxis(*this, getAxis(), input)) || failed(verifySameElement(*this, input, getResult().getType())))
     return failure();
-  SmallVector<StringAttr> shape(input.getShape());
+  SmallVector<ExprAttr> shape(input.getShape());
   shape[getAxis()] = getCountAttr();
   return verifyShape(*this, getResult().getType(), shape);
 }
@@ -363,7 +354,7 @@ LogicalResult CatOp::verify() {
   if (failed(verifyAxis(*this, getAxis(), lhs)) || failed(verifySameElement(*this, lhs, rhs)) ||
       failed(verifySameElement(*this, lhs, getResult().getType())))
     return failure();
-  SmallVector<StringAttr> left(lhs.getShape()), right(rhs.getShape());
+  SmallVector<ExprAttr> left(lhs.getShape()), right(rhs.getShape());
   bool agree = left.size() == right.size();
   for (size_t k = 0; agree && k < left.size(); ++k)
     agree = static_cast<int64_t>(k) == static_cast<int64_t>(getAxis()) || left[k] == right[k];
@@ -371,7 +362,7 @@ LogicalResult CatOp::verify() {
     return emitOpError("expects equal extents on all axes but axis ")
            << getAxis() << " (C2), but got " << lhs << " and " << rhs;
   SymExpr sum = lhs.getExtent(getAxis()) + rhs.getExtent(getAxis());
-  left[getAxis()] = StringAttr::get(getContext(), sum.str());
+  left[getAxis()] = ExprAttr::get(getContext(), sum);
   return verifyShape(*this, getResult().getType(), left);
 }
 
@@ -385,8 +376,4 @@ static LogicalResult verifySameType(Operation *op, Value input, Value result, in
 
 LogicalResult ReverseOp::verify() { return verifySameType(*this, getInput(), getResult(), getAxis()); }
 
-LogicalResult RotateOp::verify() {
-  if (failed(verifyIndexExpr(*this, getBy())))
-    return failure();
-  return verifySameType(*this, getInput(), getResult(), getAxis());
-}
+LogicalResult RotateOp::verify() { return verifySameType(*this, getInput(), getResult(), getAxis()); }

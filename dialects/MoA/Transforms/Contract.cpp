@@ -11,29 +11,26 @@ DeclaredSymbols::DeclaredSymbols(ArrayAttr symbols) {
     names.insert(name);
 }
 
-LogicalResult DeclaredSymbols::check(Operation *op, StringRef text, StringRef rule) const {
-  std::string error;
-  std::optional<SymExpr> expr = SymExpr::parse(text, &error);
-  if (!expr)
-    return op->emitOpError("expects an integer expression (") << rule << "), but got '" << text << "': " << error;
+LogicalResult DeclaredSymbols::check(Operation *op, const SymExpr &expr, StringRef rule) const {
   std::set<std::string> used;
-  expr->collectSymbols(used);
+  expr.collectSymbols(used);
   for (const std::string &name : used)
     if (!names.contains(name))
-      return op->emitOpError("expects declared symbols (") << rule << "), but got '" << name << "' in '" << text << "'";
+      return op->emitOpError("expects declared symbols (")
+             << rule << "), but got '" << name << "' in '" << expr.str() << "'";
   return success();
 }
 
-LogicalResult DeclaredSymbols::check(Operation *op, ArrayAttr texts, StringRef rule) const {
-  for (auto text : texts.getAsValueRange<StringAttr>())
-    if (failed(check(op, text, rule)))
+LogicalResult DeclaredSymbols::check(Operation *op, ArrayAttr exprs, StringRef rule) const {
+  for (const SymExpr &expr : exprs.getAsValueRange<ExprAttr>())
+    if (failed(check(op, expr, rule)))
       return failure();
   return success();
 }
 
 LogicalResult DeclaredSymbols::check(Operation *op, Type type, StringRef rule) const {
   if (auto array = dyn_cast<ArrayType>(type))
-    for (StringAttr extent : array.getShape())
+    for (ExprAttr extent : array.getShape())
       if (failed(check(op, extent.getValue(), rule)))
         return failure();
   return success();
@@ -49,9 +46,15 @@ static LogicalResult verifyConstraint(Operation *kernel, StringRef text, const D
     return kernel->emitOpError("expects comparisons as constraints (K3), but "
                                "got '")
            << text << "'";
-  if (failed(symbols.check(kernel, text.take_front(begin).trim(), "K3")))
-    return failure();
-  return symbols.check(kernel, text.drop_front(end).trim(), "K3");
+  for (StringRef side : {text.take_front(begin).trim(), text.drop_front(end).trim()}) {
+    std::string error;
+    auto expr = SymExpr::parse(side, &error);
+    if (!expr)
+      return kernel->emitOpError("expects an integer expression (K3), but got '") << side << "': " << error;
+    if (failed(symbols.check(kernel, *expr, "K3")))
+      return failure();
+  }
+  return success();
 }
 
 LogicalResult verifyInterface(Operation *kernel, ArrayAttr symbols, ArrayAttr constraints, ArrayAttr argNames,

@@ -17,10 +17,10 @@ class DeclaredSymbols {
 public:
   explicit DeclaredSymbols(mlir::ArrayAttr symbols);
   void add(llvm::StringRef name) { names.insert(name); }
-  /// Emits an error at `op` if `text` is malformed or uses an undeclared symbol. `rule` is the
-  /// constraint number in the message.
-  mlir::LogicalResult check(mlir::Operation *op, llvm::StringRef text, llvm::StringRef rule) const;
-  mlir::LogicalResult check(mlir::Operation *op, mlir::ArrayAttr texts, llvm::StringRef rule) const;
+  /// Emits an error at `op` if `expr` uses an undeclared symbol. `rule` is the constraint number in
+  /// the message.
+  mlir::LogicalResult check(mlir::Operation *op, const SymExpr &expr, llvm::StringRef rule) const;
+  mlir::LogicalResult check(mlir::Operation *op, mlir::ArrayAttr exprs, llvm::StringRef rule) const;
   mlir::LogicalResult check(mlir::Operation *op, mlir::Type type, llvm::StringRef rule) const;
 
 private:

@@ -39,8 +39,8 @@ struct MoAVerify final : impl::MoAVerifyBase<MoAVerify> {
       if (failed(symbols.check(op, type, "M2")))
         return failure();
     for (StringRef name : {"expr", "extent", "start", "count", "by"})
-      if (auto text = op->getAttrOfType<StringAttr>(name))
-        if (failed(symbols.check(op, text.getValue(), "M2")))
+      if (auto expr = op->getAttrOfType<ExprAttr>(name))
+        if (failed(symbols.check(op, expr.getValue(), "M2")))
           return failure();
     return success();
   }

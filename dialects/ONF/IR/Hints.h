@@ -6,7 +6,7 @@
 #ifndef MOA_DIALECTS_ONF_IR_HINTS_H
 #define MOA_DIALECTS_ONF_IR_HINTS_H
 
-#include "llvm/ADT/StringRef.h"
+#include "dialects/MoA/IR/MoA.h"
 
 namespace moa::onf {
 
@@ -14,6 +14,15 @@ namespace moa::onf {
 /// y₁, x₂, y₂, …. No index is chosen unless each xₖ > yₖ, so a host that knows the symbols need not
 /// launch it otherwise.
 inline constexpr llvm::StringLiteral kLaunchIfAttr = "moa.runs";
+
+/// Returns the pairs x, y of kLaunchIfAttr.
+inline llvm::SmallVector<std::pair<ExprAttr, ExprAttr>> getLaunchConditions(mlir::Operation *op) {
+  llvm::SmallVector<std::pair<ExprAttr, ExprAttr>> pairs;
+  if (auto runs = op->getAttrOfType<mlir::ArrayAttr>(kLaunchIfAttr))
+    for (size_t k = 0; k + 1 < runs.size(); k += 2)
+      pairs.emplace_back(llvm::cast<ExprAttr>(runs[k]), llvm::cast<ExprAttr>(runs[k + 1]));
+  return pairs;
+}
 
 /// On a nest (unit): it does little of the kernel's work, so its code should be short.
 inline constexpr llvm::StringLiteral kShortAttr = "moa.short";

@@ -3,17 +3,23 @@
 #define MOA_DIALECTS_ONF_IR_ONF_H
 
 #include "dialects/MoA/IR/MoA.h"
+#include "dialects/ONF/IR/LinearIndex.h"
 #include "mlir/IR/AffineMap.h"
+#include "mlir/IR/OpImplementation.h"
 
 #include "dialects/ONF/IR/ONFDialect.h.inc"
 #include "dialects/ONF/IR/ONFEnums.h.inc"
 
 #define GET_ATTRDEF_CLASSES
 #include "dialects/ONF/IR/ONFAttrs.h.inc"
+#include "dialects/ONF/IR/ONFInterfaces.h.inc"
 #define GET_OP_CLASSES
 #include "dialects/ONF/IR/ONFOps.h.inc"
 
 namespace moa::onf {
+
+/// Returns the symbol of an array's stride on an axis, in elements.
+SymExpr getStride(llvm::StringRef array, unsigned axis);
 
 /// A choice that is made only where another array has a given value; elsewhere it is a constant.
 struct Refinement {

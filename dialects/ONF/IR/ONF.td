@@ -1,6 +1,6 @@
 //===- ONF.td - the operational normal form -----------------*- tablegen -*-===//
 //
-// Loops, folds that carry monoid states, and flat addresses. Scalar operations are those of the
+// Loops, folds that carry monoid states, and linear indices. Scalar operations are those of the
 // arith and math dialects.
 //
 //===----------------------------------------------------------------------===//
@@ -113,6 +113,57 @@ def ONF_PieceAttr : AttrDef<ONF_Dialect, "Piece"> {
 }
 
 //===----------------------------------------------------------------------===//
+// Loads and stores
+//===----------------------------------------------------------------------===//
+
+def ONF_SubscriptsAttr : AttrDef<ONF_Dialect, "Subscripts"> {
+  let mnemonic = "subscripts";
+  let summary = "The index of an element along each axis of its array";
+  let description = [{
+    One linear form per axis, in the terms $0, $1, … of a load or store. For example,
+
+        #onf.subscripts<["$0", "2*$1 + M - N"]>
+
+    No symbol of a kernel begins with `$`.
+  }];
+  let parameters = (ins AttrParameter<"std::vector<::moa::onf::Subscript>", "one form per axis",
+                                      "::llvm::ArrayRef<::moa::onf::Subscript>">:$axes);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    /// Returns the subscripts of an element whose index along axis k is term k.
+    static SubscriptsAttr getIdentity(::mlir::MLIRContext *context, unsigned rank);
+    bool isIdentity() const;
+    /// Returns the axis whose index has the term with factor 1, if no other axis has the term.
+    std::optional<unsigned> findAxis(unsigned term) const;
+  }];
+}
+
+def ONF_AccessOpInterface : OpInterface<"AccessOpInterface"> {
+  let description = [{
+    A load or store of one element of an array: its terms, its indices over them, and the address
+    that follows from the indices.
+  }];
+  let cppNamespace = "::moa::onf";
+  let methods = [
+    InterfaceMethod<"Returns the array.", "::mlir::TypedValue<::moa::ArrayType>", "getArray">,
+    InterfaceMethod<"Returns the terms of the indices.", "::mlir::OperandRange", "getTerms">,
+    InterfaceMethod<"Returns the indices over the numbers of terms.", "::moa::onf::SubscriptsAttr",
+                    "getSubscripts">];
+  let extraClassDeclaration = [{
+    /// Returns the index along an axis.
+    ::moa::LinearIndex getIndex(unsigned axis);
+    /// Returns the address of the element.
+    FlatAddress getAddress();
+  }];
+  let extraTraitClassDeclaration = [{
+    /// Returns the index along an axis.
+    ::moa::LinearIndex getIndex(unsigned axis) { return AccessOpInterface($_op).getIndex(axis); }
+    /// Returns the address of the element.
+    FlatAddress getAddress() { return AccessOpInterface($_op).getAddress(); }
+  }];
+}
+
+//===----------------------------------------------------------------------===//
 // Ops
 //===----------------------------------------------------------------------===//
 
@@ -200,7 +251,7 @@ def ONF_ForOp : ONF_NamedOp<"for", [SingleBlock, NoTerminator, RecursiveMemoryEf
     - C5: A choice names increasing axes before the last one. Its array is of i32 and has their
       extents.
   }];
-  let arguments = (ins StrArrayAttr:$names, StrArrayAttr:$extents,
+  let arguments = (ins StrArrayAttr:$names, MoA_ExprArrayAttr:$extents,
                        Optional<MoA_ArrayType>:$choices,
                        OptionalAttr<DenseI64ArrayAttr>:$choice_axes,
                        OptionalAttr<I64Attr>:$choice,
@@ -208,7 +259,7 @@ def ONF_ForOp : ONF_NamedOp<"for", [SingleBlock, NoTerminator, RecursiveMemoryEf
                        OptionalAttr<ONF_PipelineAttr>:$pipeline);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    $names `in` $extents
+    $names `in` custom<Exprs>($extents)
     (`chosen` `by` $choices^ $choice_axes `is` $choice `:` type($choices))?
     (`lift` $lift^)? (`pipeline` $pipeline^)? attr-dict-with-keyword $body
   }];
@@ -236,7 +287,7 @@ def ONF_FoldOp : ONF_NamedOp<"fold", [SingleBlock, RecursiveMemoryEffects]> {
 
         %s = onf.fold "m" in "M" : f32 {
         ^bb0(%m: index):
-          %0 = onf.load %x[%n, %m] times ["x.s0", "x.s1"] plus "0" : <[N, M], f32> -> f32
+          %0 = onf.load %x[%n, %m] : <[N, M], f32> -> f32
           %1 = onf.acc add "s" carries [] in [] refs() mul [] : () -> f32 { onf.yield %0 : f32 } repair { }
           onf.yield %1 : f32
         }
@@ -251,7 +302,7 @@ def ONF_FoldOp : ONF_NamedOp<"fold", [SingleBlock, RecursiveMemoryEffects]> {
     - C6: Pieces are `#onf.piece`.
     - C7: The maps of pieces take the tile's two indices and the bounds.
   }];
-  let arguments = (ins StrAttr:$name, StrAttr:$extent,
+  let arguments = (ins StrAttr:$name, MoA_ExprAttr:$extent,
                        OptionalAttr<ONF_AxisAttr>:$lift,
                        OptionalAttr<ArrayAttr>:$pieces,
                        Variadic<Index>:$bounds);
@@ -259,7 +310,7 @@ def ONF_FoldOp : ONF_NamedOp<"fold", [SingleBlock, RecursiveMemoryEffects]> {
   let regions = (region SizedRegion<1>:$body);
   let hasVerifier = 1;
   let assemblyFormat = [{
-    $name `in` $extent (`lift` $lift^)? (`pieces` $pieces^ `of` `(` $bounds `)`)?
+    $name `in` custom<Expr>($extent) (`lift` $lift^)? (`pieces` $pieces^ `of` `(` $bounds `)`)?
     attr-dict-with-keyword `:` type($results) $body
   }];
 }
@@ -333,7 +384,7 @@ def ONF_AccOp : ONF_NamedOp<"acc",
     - C10: `others` are scalar sums of the same fold and type, and the state is rescaled by a factor.
   }];
   let arguments = (ins MoA_MonoidAttr:$monoid, StrAttr:$name, StrArrayAttr:$names,
-                       StrArrayAttr:$extents, Variadic<AnyType>:$refs,
+                       MoA_ExprArrayAttr:$extents, Variadic<AnyType>:$refs,
                        Variadic<AnyType>:$others, MoA_ScalarFnAttr:$combine, ArrayAttr:$singular,
                        OptionalAttr<TypeAttr>:$operand_type,
                        OptionalAttr<FlatSymbolRefAttr>:$function);
@@ -341,50 +392,58 @@ def ONF_AccOp : ONF_NamedOp<"acc",
   let regions = (region SizedRegion<1>:$value, AnyRegion:$repair);
   let hasVerifier = 1;
   let assemblyFormat = [{
-    `` $monoid ($function^)? $name `carries` $names `in` $extents
+    `` $monoid ($function^)? $name `carries` $names `in` custom<Exprs>($extents)
     (`rounds` $operand_type^)?
     `refs` `(` $refs `)` (`others` `(` $others^ `:` type($others) `)`)? `` $combine $singular
     attr-dict-with-keyword `:` functional-type($refs, $result) $value `repair` $repair
   }];
 }
 
-def ONF_LoadOp : ONF_Op<"load", [Pure]> {
-  let summary = "An element of an input or temporary at constant + Σ coefficient · term";
+def ONF_LoadOp : ONF_Op<"load", [Pure, ONF_AccessOpInterface]> {
+  let summary = "An element of an input or temporary, at one index per axis";
   let description = [{
-    `coefficients[k]` and `constant` are polynomials in the stride symbols and the kernel's symbols,
-    in elements. `terms` are loop indices or opaque index values. The address is that of γ [Def 4]
-    with the caller's strides, and lies inside the array.
+    `terms` are loop indices or opaque index values. `subscripts` has the index along each axis: a
+    linear form in the terms $0, $1, …, whose constant and factors are expressions over the kernel's
+    symbols. The element lies inside the array. Its address is that of γ [Def 4] with the caller's
+    strides: constant + Σ coefficient · term in the order of the terms (`getAddress`).
 
-        %0 = onf.load %K[%g, %m] times ["K.s0", "K.s1"] plus "0" : <[G, M], bf16> -> bf16
+        %0 = onf.load %K[%g, %m] : <[G, M], bf16> -> bf16                 // K[g, m]
+        %1 = onf.load %K[%g, %i] at ["$0", "$1 + M - N"] : <[G, M], bf16> -> bf16
 
-    Constraints: one coefficient per term, a polynomial, as the constant is (C1); the result has the
-    element type (C2).
+    Without `at`, the index along axis k is term k.
+
+    Constraints: one index per axis, over the terms, with every term in one of them (C1); the result
+    has the element type (C2).
   }];
   let arguments = (ins MoA_ArrayType:$array, Variadic<Index>:$terms,
-                       StrArrayAttr:$coefficients, StrAttr:$constant);
+                       ONF_SubscriptsAttr:$subscripts);
   let results = (outs AnyType:$result);
+  let builders = [
+    OpBuilder<(ins "::mlir::Value":$array, "::mlir::ValueRange":$indices)>];
   let hasVerifier = 1;
   let assemblyFormat = [{
-    $array `[` $terms `]` `times` $coefficients `plus` $constant attr-dict
+    $array `[` $terms `]` `` custom<Subscripts>($subscripts, ref($terms)) attr-dict
     `:` type($array) `->` type($result)
   }];
 }
 
-def ONF_StoreOp : ONF_Op<"store"> {
+def ONF_StoreOp : ONF_Op<"store", [ONF_AccessOpInterface]> {
   let summary = "Writes one element of an output or temporary, rounding once to its element type";
   let description = [{
     Operands and attributes are those of `onf.load`. Every element is written exactly once (O4).
 
-        onf.store %v, %O[%n] times ["O.s0"] plus "0" : f32, <[N], bf16>
+        onf.store %v, %O[%n] : f32, <[N], bf16>
 
-    Constraints: one coefficient per term, a polynomial, as the constant is (C1); the value is a
-    float, an integer or a boolean, as the elements are (C2).
+    Constraints: one index per axis, over the terms, with every term in one of them (C1); the value
+    is a float, an integer or a boolean, as the elements are (C2).
   }];
   let arguments = (ins AnyType:$value, MoA_ArrayType:$array, Variadic<Index>:$terms,
-                       StrArrayAttr:$coefficients, StrAttr:$constant);
+                       ONF_SubscriptsAttr:$subscripts);
+  let builders = [
+    OpBuilder<(ins "::mlir::Value":$value, "::mlir::Value":$array, "::mlir::ValueRange":$indices)>];
   let hasVerifier = 1;
   let assemblyFormat = [{
-    $value `,` $array `[` $terms `]` `times` $coefficients `plus` $constant attr-dict
+    $value `,` $array `[` $terms `]` `` custom<Subscripts>($subscripts, ref($terms)) attr-dict
     `:` type($value) `,` type($array)
   }];
 }
@@ -411,9 +470,9 @@ def ONF_ExtentOp : ONF_Op<"extent", [Pure]> {
 
         %0 = onf.extent "M - N"
   }];
-  let arguments = (ins StrAttr:$expr);
+  let arguments = (ins MoA_ExprAttr:$expr);
   let results = (outs Index:$result);
-  let assemblyFormat = "$expr attr-dict";
+  let assemblyFormat = "custom<Expr>($expr) attr-dict";
 }
 
 def ONF_PiecewiseExp2Op : ONF_Op<"piecewise_exp2", [Pure, SameOperandsAndResultType] # ElementwiseMappable.traits> {

@@ -7,7 +7,7 @@ include "dialects/ONF/IR/ONFEnums.td"
 
 def ONF_Dialect : Dialect {
   let name = "onf";
-  let summary = "Operational normal form: loops, folds and flat addresses";
+  let summary = "Operational normal form: loops, folds and linear indices";
   let description = [{
     The loops that compute the definitions.
 
@@ -15,8 +15,8 @@ def ONF_Dialect : Dialect {
     - Folds that run over a range once and carry a tuple of monoid states (`onf.fold`, `onf.acc`). A
       state may be rescaled when another one changes (rule R3). This gives the online softmax, for
       example.
-    - Loads and stores at linear forms in the loop indices, with the caller's strides as opaque
-      symbols.
+    - Loads and stores at linear forms in the loop indices, one per axis. Their addresses have the
+      caller's strides as opaque symbols.
 
     In lifted form the same operations have their axes factored (tiled), and the factors bound to
     resources of a machine [Def 15].

@@ -8,6 +8,14 @@
 
 using namespace mlir;
 
+namespace moa::onf {
+// The indices of loads and stores, in Access.cpp.
+ParseResult parseSubscripts(OpAsmParser &parser, SubscriptsAttr &subscripts,
+                            ArrayRef<OpAsmParser::UnresolvedOperand> terms);
+void printSubscripts(OpAsmPrinter &printer, Operation *op, SubscriptsAttr subscripts, OperandRange terms);
+LogicalResult verifyAccess(AccessOpInterface op);
+} // namespace moa::onf
+
 #define GET_OP_CLASSES
 #include "dialects/ONF/IR/ONFOps.cpp.inc"
 
@@ -38,6 +46,8 @@ StringRef KernelOp::getArrayName(unsigned array) {
   llvm_unreachable("no array of this number");
 }
 
+SymExpr getStride(StringRef array, unsigned axis) { return SymExpr::symbol((array + ".s" + Twine(axis)).str()); }
+
 std::optional<unsigned> KernelOp::findArray(StringRef name) {
   for (unsigned k = 0; k < getBody().getNumArguments(); ++k)
     if (getArrayName(k) == name)
@@ -48,8 +58,8 @@ std::optional<unsigned> KernelOp::findArray(StringRef name) {
 SymExpr KernelOp::getStride(unsigned temporary, unsigned axis) {
   auto type = cast<ArrayType>(getBody().getArgument(temporary).getType());
   SymExpr stride(1);
-  for (StringAttr extent : type.getShape().drop_front(axis + 1))
-    stride = stride * *SymExpr::parse(extent.getValue());
+  for (ExprAttr extent : type.getShape().drop_front(axis + 1))
+    stride = stride * extent.getValue();
   return stride;
 }
 
@@ -74,7 +84,6 @@ StoreOp KernelOp::getStore(unsigned array) {
 }
 
 std::optional<Refinement> getRefinement(StoreOp store) {
-  auto kernel = store->getParentOfType<KernelOp>();
   auto select = store.getValue().getDefiningOp<arith::SelectOp>();
   auto compare = select ? select.getCondition().getDefiningOp<arith::CmpIOp>() : arith::CmpIOp();
   if (!compare || compare.getPredicate() != arith::CmpIPredicate::eq)
@@ -85,18 +94,9 @@ std::optional<Refinement> getRefinement(StoreOp store) {
       !matchPattern(select.getFalseValue(), m_ConstantInt(&outside)))
     return std::nullopt;
   ArrayType type = load.getArray().getType(), own = store.getArray().getType();
-  if (load.getTerms() != store.getTerms() || type.getShape() != own.getShape() || load.getConstant() != "0" ||
-      store.getConstant() != "0")
+  if (load.getTerms() != store.getTerms() || load.getSubscripts() != store.getSubscripts() ||
+      type.getShape() != own.getShape())
     return std::nullopt;
-  // Both addresses are alike, each with the strides of its own array.
-  StringRef name = kernel.getArrayName(cast<BlockArgument>(load.getArray()).getArgNumber());
-  StringRef ownName = kernel.getArrayName(cast<BlockArgument>(store.getArray()).getArgNumber());
-  for (auto [text, ownText] : llvm::zip_equal(load.getCoefficients().getAsValueRange<StringAttr>(),
-                                              store.getCoefficients().getAsValueRange<StringAttr>())) {
-    StringRef axis = text, ownAxis = ownText;
-    if (!axis.consume_front(name) || !ownAxis.consume_front(ownName) || axis != ownAxis)
-      return std::nullopt;
-  }
   return Refinement{load.getArray(), value.getSExtValue(), select.getTrueValue(), outside.getSExtValue()};
 }
 
@@ -147,14 +147,7 @@ Value ForOp::buildChoice() {
   if (!getChoices())
     return {};
   OpBuilder b = OpBuilder::atBlockBegin(&getBody().front());
-  auto kernel = cast<KernelOp>((*this)->getParentOp());
-  StringRef name = kernel.getArrayName(cast<BlockArgument>(getChoices()).getArgNumber());
-  SmallVector<Value> indices = getChoiceIndices();
-  SmallVector<Attribute> strides;
-  for (unsigned axis = 0; axis < indices.size(); ++axis)
-    strides.push_back(b.getStringAttr(name + ".s" + Twine(axis)));
-  Value taken =
-      LoadOp::create(b, getLoc(), b.getI32Type(), getChoices(), indices, b.getArrayAttr(strides), b.getStringAttr("0"));
+  Value taken = LoadOp::create(b, getLoc(), getChoices(), getChoiceIndices());
   Value value = arith::ConstantIntOp::create(b, getLoc(), b.getI32Type(), *getChoice());
   return arith::CmpIOp::create(b, getLoc(), arith::CmpIPredicate::eq, taken, value);
 }
@@ -309,30 +302,26 @@ LogicalResult AccOp::verify() {
   return success();
 }
 
-/// C1: one coefficient per term, each an integer expression.
-template <typename OpTy> static LogicalResult verifyAddress(OpTy op) {
-  if (op.getCoefficients().size() != op.getTerms().size())
-    return op.emitOpError("expects one coefficient per term (C1), but got ")
-           << op.getCoefficients().size() << " for " << op.getTerms().size();
-  for (Attribute text : op.getCoefficients())
-    if (!SymExpr::parse(cast<StringAttr>(text).getValue()))
-      return op.emitOpError("expects polynomials as coefficients (C1), but got ") << text;
-  if (!SymExpr::parse(op.getConstant()))
-    return op.emitOpError("expects a polynomial as constant (C1), but got '") << op.getConstant() << "'";
-  return success();
+void LoadOp::build(OpBuilder &b, OperationState &state, Value array, ValueRange indices) {
+  build(b, state, cast<ArrayType>(array.getType()).getElementType(), array, indices,
+        SubscriptsAttr::getIdentity(b.getContext(), indices.size()));
+}
+
+void StoreOp::build(OpBuilder &b, OperationState &state, Value value, Value array, ValueRange indices) {
+  build(b, state, value, array, indices, SubscriptsAttr::getIdentity(b.getContext(), indices.size()));
 }
 
 LogicalResult LoadOp::verify() {
   if (getResult().getType() != getArray().getType().getElementType())
     return emitOpError("expects the element type (C2), but got ") << getResult().getType();
-  return verifyAddress(*this);
+  return verifyAccess(*this);
 }
 
 LogicalResult StoreOp::verify() {
   Type from = getValue().getType(), to = getArray().getType().getElementType();
   if (isa<FloatType>(from) != isa<FloatType>(to) || from.isInteger(1) != to.isInteger(1))
     return emitOpError("expects a value of the kind of the elements (C2), but got ") << from << " for " << to;
-  return verifyAddress(*this);
+  return verifyAccess(*this);
 }
 
 LogicalResult AtOp::verify() {

@@ -11,13 +11,11 @@ def ONFVerify : Pass<"onf-verify"> {
 
     - O1: all operations are of onf, arith or math; array values are the parameters and the states
       of folds.
-    - O2: extents use declared symbols only; addresses may also use the stride symbols
-      `<array>.s<axis>` of the array that they address.
+    - O2: extents and the indices of loads and stores use declared symbols only.
     - O3: loads read inputs and temporaries, stores write outputs and temporaries, and only
       top-level nests have choices, by temporaries.
-    - O4: every output and every temporary has exactly one store. Its address is Σ stride·index over
-      all axes of the array, each with the index of one enclosing loop of that axis' extent. No
-      other loop of more than one iteration encloses it. So every element is written exactly once.
+    - O4: every output and every temporary has exactly one store. The index along each axis is that
+      of one enclosing loop of the axis' extent, or 0 on an axis of extent 1. No other loop of more than one iteration encloses it. So every element is written exactly once.
     - O5: `onf.at` reads a state after its fold.
     - O6: a lift is on all top-level nests or on none.
     - O7: a temporary is loaded, and chooses, only in nests after the one that stores it.

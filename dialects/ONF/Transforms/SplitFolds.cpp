@@ -3,7 +3,6 @@
 #include "dialects/MoA/IR/Monoid.h"
 #include "dialects/ONF/Transforms/Passes.h"
 #include "dialects/ONF/Transforms/Temporaries.h"
-#include "lib/Support/Constant.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
@@ -50,8 +49,8 @@ bool canSplitFold(ForOp nest) {
       folds[0].getLift())
     return false;
   auto areKnown = [](ArrayAttr extents) {
-    return llvm::all_of(extents.getAsValueRange<StringAttr>(),
-                        [](StringRef extent) { return constantOf(extent).has_value(); });
+    return llvm::all_of(extents.getAsValueRange<ExprAttr>(),
+                        [](const SymExpr &extent) { return extent.getConstant().has_value(); });
   };
   if (asksForElements(folds[0]) && !findPresence(folds[0]))
     return false;
@@ -93,7 +92,7 @@ private:
     bool operator==(const Read &other) const { return acc == other.acc && indices == other.indices; }
   };
   ForOp makeNest(ArrayAttr names, ArrayAttr extents);
-  ArrayAttr with(ArrayAttr list, StringRef text);
+  ArrayAttr with(ArrayAttr list, Attribute part);
   BlockArgument addTemporary(AccOp acc);
   ForOp addPartNest();
   void addMergeNest(ForOp loop);
@@ -105,8 +104,8 @@ private:
                  MutableArrayRef<Value> states);
   void removeUnused(ForOp made);
   unsigned partAxis() { return std::max<size_t>(nest.getExtents().size(), 1) - 1; }
-  std::string numParts() {
-    return SymExpr::floorDiv(*SymExpr::parse(fold.getExtent()) + SymExpr(length - 1), SymExpr(length)).str();
+  ExprAttr numParts() {
+    return ExprAttr::get(b.getContext(), SymExpr::floorDiv(fold.getExtent() + SymExpr(length - 1), SymExpr(length)));
   }
 
   ForOp nest;
@@ -120,9 +119,9 @@ private:
 };
 } // namespace
 
-ArrayAttr Splitter::with(ArrayAttr list, StringRef text) {
+ArrayAttr Splitter::with(ArrayAttr list, Attribute part) {
   SmallVector<Attribute> all(list.begin(), list.end());
-  all.insert(all.begin() + partAxis(), b.getStringAttr(text));
+  all.insert(all.begin() + partAxis(), part);
   return b.getArrayAttr(all);
 }
 
@@ -145,15 +144,14 @@ ForOp Splitter::makeNest(ArrayAttr names, ArrayAttr extents) {
 BlockArgument Splitter::addTemporary(AccOp acc) {
   SmallVector<SymExpr> shape;
   for (ArrayAttr list : {with(nest.getExtents(), numParts()), acc.getExtents()})
-    for (StringRef extent : list.getAsValueRange<StringAttr>())
-      shape.push_back(*SymExpr::parse(extent));
+    llvm::append_range(shape, list.getAsValueRange<ExprAttr>());
   return onf::addTemporary(kernel, (acc.getName() + "_parts").str(), shape, storedType(elementOf(acc)), acc.getLoc());
 }
 
 /// Emits the nest over rows and parts: the operations before the fold, the fold with the part's
 /// indices as guard, and stores of its states.
 ForOp Splitter::addPartNest() {
-  ForOp made = makeNest(with(nest.getNames(), "part"), with(nest.getExtents(), numParts()));
+  ForOp made = makeNest(with(nest.getNames(), b.getStringAttr("part")), with(nest.getExtents(), numParts()));
   Block &body = made.getBody().front();
   IRMapping map;
   SmallVector<Value> rows(body.getArguments().begin(), body.getArguments().end());
@@ -200,7 +198,7 @@ ForOp Splitter::addPartNest() {
     Value state = copy.getResult(k);
     if (!axes.empty())
       state = AtOp::create(in, loc, elementOf(acc), state, axes);
-    storeValue(in, acc.getLoc(), kernel, state, array, terms);
+    storeValue(in, acc.getLoc(), state, array, terms);
   }
   return made;
 }
@@ -247,7 +245,7 @@ Value Splitter::loadPart(unsigned k, ValueRange rows, Value part, ValueRange ind
   SmallVector<Value> terms(rows);
   terms.insert(terms.begin() + partAxis(), part);
   llvm::append_range(terms, indices);
-  return loadValue(b, loc, kernel, elementOf(accs[k]), array, terms);
+  return loadValue(b, loc, elementOf(accs[k]), array, terms);
 }
 
 static Value differs(OpBuilder &b, Location loc, Value x, Value y) {
@@ -330,8 +328,8 @@ void Splitter::mergeFold(ArrayRef<Read> reads, const llvm::BitVector &chosen, Fo
   SmallVector<Type> types;
   for (unsigned k : chosen.set_bits())
     types.push_back(elementOf(accs[reads[k].acc]));
-  auto merged = FoldOp::create(b, loc, types, b.getStringAttr("part"), b.getStringAttr(numParts()), AxisAttr(),
-                               ArrayAttr(), ValueRange{});
+  auto merged =
+      FoldOp::create(b, loc, types, b.getStringAttr("part"), numParts(), AxisAttr(), ArrayAttr(), ValueRange{});
   OpBuilder::InsertionGuard guard(b);
   Block *block = b.createBlock(&merged.getBody(), {}, b.getIndexType(), loc);
   ValueRange rows = made.getBody().getArguments().take_front(nest.getExtents().size());
@@ -478,12 +476,12 @@ struct ONFSplitFolds final : impl::ONFSplitFoldsBase<ONFSplitFolds> {
     auto folds = llvm::to_vector(nest.getBody().getOps<FoldOp>());
     if (folds.size() != 1)
       return false;
-    auto range = constantOf(folds[0].getExtent());
+    auto range = folds[0].getExtent().getConstant();
     if (range && *range <= length)
       return false;
     // Do not split nests that store temporaries: those have parts already. Nests that merge parts
     // read temporaries and fold over quotients. Other temporaries are read like inputs.
-    bool merges = folds[0].getExtent().contains('/');
+    bool merges = folds[0].getExtent().str().find('/') != std::string::npos;
     auto kernel = nest->getParentOfType<KernelOp>();
     auto isTemporary = [&](Value array) { return kernel.isTemporary(cast<BlockArgument>(array).getArgNumber()); };
     SmallVector<LoadOp> reads;
@@ -498,12 +496,12 @@ struct ONFSplitFolds final : impl::ONFSplitFoldsBase<ONFSplitFolds> {
     });
     int64_t count = 1;
     for (auto [axis, extent] :
-         llvm::zip_equal(nest.getBody().getArguments(), nest.getExtents().getAsValueRange<StringAttr>())) {
+         llvm::zip_equal(nest.getBody().getArguments(), nest.getExtents().getAsValueRange<ExprAttr>())) {
       bool isShared = axis == nest.getBody().getArguments().back() ||
                       llvm::any_of(reads, [&](LoadOp load) { return !isOn(load, axis); });
       if (!isShared)
         continue;
-      auto size = constantOf(extent);
+      auto size = extent.getConstant();
       if (!size || *size > rows)
         return false;
       count *= *size;

@@ -47,23 +47,14 @@ BlockArgument addTemporary(KernelOp kernel, StringRef wish, ArrayRef<SymExpr> sh
   return kernel.getBody().front().addArgument(type, loc);
 }
 
-ArrayAttr stridesOf(KernelOp kernel, BlockArgument array) {
-  Builder b(kernel.getContext());
-  SmallVector<Attribute> strides;
-  for (unsigned axis = 0; axis < cast<ArrayType>(array.getType()).getRank(); ++axis)
-    strides.push_back(b.getStringAttr(kernel.getArrayName(array.getArgNumber()) + ".s" + Twine(axis)));
-  return b.getArrayAttr(strides);
-}
-
-void storeValue(OpBuilder &b, Location loc, KernelOp kernel, Value value, BlockArgument array, ValueRange indices) {
+void storeValue(OpBuilder &b, Location loc, Value value, BlockArgument array, ValueRange indices) {
   if (value.getType().isInteger(1))
     value = arith::ExtUIOp::create(b, loc, b.getI8Type(), value);
-  StoreOp::create(b, loc, value, array, indices, stridesOf(kernel, array), "0");
+  StoreOp::create(b, loc, value, array, indices);
 }
 
-Value loadValue(OpBuilder &b, Location loc, KernelOp kernel, Type type, BlockArgument array, ValueRange indices) {
-  Type element = cast<ArrayType>(array.getType()).getElementType();
-  Value value = LoadOp::create(b, loc, element, array, indices, stridesOf(kernel, array), b.getStringAttr("0"));
+Value loadValue(OpBuilder &b, Location loc, Type type, BlockArgument array, ValueRange indices) {
+  Value value = LoadOp::create(b, loc, array, indices);
   if (type.isIndex())
     return arith::IndexCastOp::create(b, loc, type, value);
   if (!type.isInteger(1))

@@ -16,14 +16,13 @@ mlir::Type storedType(mlir::Type type);
 /// has that name.
 mlir::BlockArgument addTemporary(KernelOp kernel, llvm::StringRef wish, llvm::ArrayRef<SymExpr> shape,
                                  mlir::Type element, mlir::Location loc);
-mlir::ArrayAttr stridesOf(KernelOp kernel, mlir::BlockArgument array);
 
 /// Stores a value at one index per axis, in the array's type for it (`storedType`).
-void storeValue(mlir::OpBuilder &b, mlir::Location loc, KernelOp kernel, mlir::Value value, mlir::BlockArgument array,
+void storeValue(mlir::OpBuilder &b, mlir::Location loc, mlir::Value value, mlir::BlockArgument array,
                 mlir::ValueRange indices);
 /// Loads a value of this type that `storeValue` has stored.
-mlir::Value loadValue(mlir::OpBuilder &b, mlir::Location loc, KernelOp kernel, mlir::Type type,
-                      mlir::BlockArgument array, mlir::ValueRange indices);
+mlir::Value loadValue(mlir::OpBuilder &b, mlir::Location loc, mlir::Type type, mlir::BlockArgument array,
+                      mlir::ValueRange indices);
 
 } // namespace moa::onf
 

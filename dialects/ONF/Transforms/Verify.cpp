@@ -49,12 +49,10 @@ private:
     if (auto extents = op->getAttrOfType<ArrayAttr>("extents"))
       return symbols.check(op, extents, "O2");
     for (StringRef name : {"extent", "expr"})
-      if (auto text = op->getAttrOfType<StringAttr>(name))
-        return symbols.check(op, text.getValue(), "O2");
-    if (auto load = dyn_cast<LoadOp>(op))
-      return verifyAccess(load, /*output=*/false);
-    if (auto store = dyn_cast<StoreOp>(op))
-      return verifyAccess(store, /*output=*/true);
+      if (auto expr = op->getAttrOfType<ExprAttr>(name))
+        return symbols.check(op, expr.getValue(), "O2");
+    if (auto access = dyn_cast<AccessOpInterface>(op))
+      return verifyAccess(access);
     if (auto at = dyn_cast<AtOp>(op))
       if (!at.getState().getDefiningOp<FoldOp>())
         return at.emitOpError("expects the final state of a fold (O5)");
@@ -87,21 +85,22 @@ private:
     return success();
   }
 
-  static std::string getStride(StringRef array, unsigned axis) { return (array + ".s" + Twine(axis)).str(); }
-
-  template <typename OpT> LogicalResult verifyAccess(OpT op, bool output) {
+  LogicalResult verifyAccess(AccessOpInterface op) {
+    bool output = isa<StoreOp>(op);
     auto array = dyn_cast<BlockArgument>(op.getArray());
     bool isOurs = array && array.getOwner()->getParentOp() == kernel;
     bool isAllowed =
         isOurs && (kernel.isTemporary(array.getArgNumber()) || kernel.isInput(array.getArgNumber()) != output);
     if (!isAllowed)
-      return op.emitOpError("expects an ") << (output ? "output" : "input") << " of the kernel or a temporary (O3)";
-    DeclaredSymbols known = symbols;
-    for (unsigned axis = 0; axis < op.getArray().getType().getRank(); ++axis)
-      known.add(getStride(getName(array), axis));
-    if (failed(known.check(op, op.getCoefficients(), "O2")))
-      return failure();
-    return known.check(op, op.getConstant(), "O2");
+      return op->emitOpError("expects an ") << (output ? "output" : "input") << " of the kernel or a temporary (O3)";
+    for (const Subscript &axis : op.getSubscripts().getAxes()) {
+      if (failed(symbols.check(op, axis.constant, "O2")))
+        return failure();
+      for (const auto &[term, factor] : axis.factors)
+        if (failed(symbols.check(op, factor, "O2")))
+          return failure();
+    }
+    return success();
   }
 
   LogicalResult verifyLift() {
@@ -112,23 +111,15 @@ private:
     return success();
   }
 
-  /// Returns the axis whose stride is the coefficient, or nothing.
-  static std::optional<unsigned> getAxis(StringRef array, unsigned rank, StringRef coefficient) {
-    for (unsigned axis = 0; axis < rank; ++axis)
-      if (coefficient == getStride(array, axis))
-        return axis;
-    return std::nullopt;
-  }
-
   /// Returns the extent of the loop that an index belongs to, or null.
-  static StringAttr getLoopExtent(Value index, Operation *inner) {
-    auto argument = dyn_cast<BlockArgument>(index);
+  static ExprAttr getLoopExtent(Value index, Operation *inner) {
+    auto argument = dyn_cast_or_null<BlockArgument>(index);
     if (!argument)
       return {};
     auto loop = dyn_cast<ForOp>(argument.getOwner()->getParentOp());
     if (!loop || !loop->isProperAncestor(inner))
       return {};
-    return cast<StringAttr>(loop.getExtents()[argument.getArgNumber()]);
+    return cast<ExprAttr>(loop.getExtents()[argument.getArgNumber()]);
   }
 
   LogicalResult verifyWrittenOnce(BlockArgument output) {
@@ -149,13 +140,13 @@ private:
     return hasChoices ? verifyChoices(stores) : success();
   }
 
-  /// Returns the axis of the stored array (its stride) for each axis of the nest's choice.
-  SmallVector<StringRef> getChosenAxes(StoreOp store) {
-    SmallVector<StringRef> axes;
+  /// Returns the axis of the stored array for each axis of the nest's choice.
+  SmallVector<unsigned> getChosenAxes(StoreOp store) {
+    SmallVector<unsigned> axes;
     for (Value index : cast<ForOp>(getNest(store)).getChoiceIndices())
-      for (auto [term, text] : llvm::zip(store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>()))
-        if (term == index)
-          axes.push_back(text);
+      for (unsigned axis = 0; axis < store.getArray().getType().getRank(); ++axis)
+        if (store.getIndex(axis).getValue() == index)
+          axes.push_back(axis);
     return axes;
   }
 
@@ -230,35 +221,27 @@ private:
 
   /// O4: a store writes every element of its array once.
   LogicalResult verifyCovers(StoreOp store) {
-    auto output = cast<BlockArgument>(store.getArray());
-    StringRef name = getName(output);
-    auto type = cast<ArrayType>(output.getType());
-    llvm::SmallBitVector covered(type.getRank());
     llvm::DenseSet<Value> used;
-    if (store.getConstant() != "0")
-      return store.emitOpError("expects the constant 0 (O4), but got '") << store.getConstant() << "'";
-    for (auto [term, text] : llvm::zip(store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>())) {
-      std::optional<unsigned> axis = getAxis(name, type.getRank(), text);
-      if (!axis || covered.test(*axis) || !used.insert(term).second)
-        return store.emitOpError("expects one stride per index (O4), but got '") << text << "'";
-      if (getLoopExtent(term, store) != type.getShape()[*axis])
+    for (auto [axis, extent] : llvm::enumerate(store.getArray().getType().getShape())) {
+      LinearIndex index = store.getIndex(axis);
+      if (extent.getValue() == SymExpr(1) && index == LinearIndex())
+        continue;
+      if (getLoopExtent(index.getValue(), store) != extent)
         return store.emitOpError("expects the index of a loop over ")
-               << type.getShape()[*axis] << " on axis " << *axis << " (O4)";
-      covered.set(*axis);
+               << extent.getValue().str() << " on axis " << axis << " (O4), but got '"
+               << store.getSubscripts().getAxes()[axis].getExpr().str() << "'";
+      if (!used.insert(index.getValue()).second)
+        return store.emitOpError("expects an index of its own on axis ") << axis << " (O4)";
     }
-    for (unsigned axis = 0; axis < type.getRank(); ++axis)
-      if (!covered.test(axis) && type.getShape()[axis].getValue() != "1")
-        return store.emitOpError("expects an index on axis ") << axis << " (O4)";
     return verifyNoOtherLoop(store, used);
   }
 
   static LogicalResult verifyNoOtherLoop(StoreOp store, const llvm::DenseSet<Value> &used) {
     for (auto loop = store->getParentOfType<ForOp>(); loop; loop = loop->getParentOfType<ForOp>())
       for (BlockArgument index : loop.getBody().getArguments()) {
-        Attribute extent = loop.getExtents()[index.getArgNumber()];
-        if (!used.contains(index) && cast<StringAttr>(extent).getValue() != "1")
-          return store.emitOpError("expects every enclosing loop's index in the "
-                                   "address (O4), but ")
+        if (!used.contains(index) && getSymExpr(loop.getExtents()[index.getArgNumber()]) != SymExpr(1))
+          return store.emitOpError("expects every enclosing loop's index on an "
+                                   "axis (O4), but ")
                  << loop.getNames()[index.getArgNumber()] << " is not used";
       }
     return success();

@@ -109,15 +109,12 @@ std::optional<std::string> Bounds::whyInfinite(StringRef result, StringRef forma
   return why;
 }
 
-SmallVector<std::optional<unsigned>> findHeadAxes(onf::ForOp nest, onf::StoreOp store, StringRef name) {
+SmallVector<std::optional<unsigned>> findHeadAxes(onf::ForOp nest, onf::StoreOp store) {
   SmallVector<std::optional<unsigned>> axes(store.getArray().getType().getRank());
-  for (auto [term, text] : llvm::zip_equal(store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>())) {
-    auto argument = dyn_cast<BlockArgument>(term);
-    StringRef stride = text;
-    unsigned axis;
-    bool isOfHead = argument && argument.getOwner() == &nest.getBody().front() &&
-                    argument.getArgNumber() + 1 < nest.getExtents().size();
-    if (isOfHead && stride.consume_front(name) && stride.consume_front(".s") && !stride.getAsInteger(10, axis))
+  for (unsigned axis = 0; axis < axes.size(); ++axis) {
+    auto argument = dyn_cast_or_null<BlockArgument>(store.getIndex(axis).getValue());
+    if (argument && argument.getOwner() == &nest.getBody().front() &&
+        argument.getArgNumber() + 1 < nest.getExtents().size())
       axes[axis] = argument.getArgNumber();
   }
   return axes;
@@ -154,7 +151,7 @@ std::optional<BoundNests::Statistic> BoundNests::readStatistic(const Json &atom)
           axis = *axes[k];
     // An array that is shorter than the axis, being read under a condition, has no element for
     // other indices.
-    if (axis >= 0 && type.getExtent(statistic.axes.size()) != getSymExpr(cast<StringAttr>(headExtents[axis])))
+    if (axis >= 0 && type.getExtent(statistic.axes.size()) != getSymExpr(headExtents[axis]))
       axis = kExtreme;
     statistic.axes.push_back(axis);
   }
@@ -178,7 +175,7 @@ Value BoundNests::reduce(Value array, unsigned axis, bool isMax) {
   SymExpr count = type.getExtent(axis), parts = SymExpr::floorDiv(count + SymExpr(kPart - 1), SymExpr(kPart));
   SmallVector<Attribute> partNames(names), partExtents(extents);
   partNames.push_back(editor.text("p"));
-  partExtents.push_back(editor.text(parts));
+  partExtents.push_back(editor.expr(parts));
   Value inParts = editor.addTemporary(name + "_parts", partExtents, f32);
   auto add = [&](ArrayRef<Attribute> names, ArrayRef<Attribute> extents,
                  llvm::function_ref<void(Code &, ValueRange)> body) {

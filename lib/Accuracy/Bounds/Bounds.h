@@ -54,7 +54,7 @@ private:
 };
 
 /// Returns the axis of the head, if any, that indexes each axis of a stored result.
-llvm::SmallVector<std::optional<unsigned>> findHeadAxes(onf::ForOp nest, onf::StoreOp store, llvm::StringRef name);
+llvm::SmallVector<std::optional<unsigned>> findHeadAxes(onf::ForOp nest, onf::StoreOp store);
 
 /// Computes the bounds of one result per head.
 class BoundNests {

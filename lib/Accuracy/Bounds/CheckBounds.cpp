@@ -142,7 +142,6 @@ static void warnOfNeverShown(onf::KernelOp kernel, unsigned number, const Tolera
 
 /// Returns the axes of a result that every nest which stores it has before its rows.
 SmallVector<unsigned> BoundChecks::findAxes(unsigned number) {
-  StringRef name = kernel.getArrayName(number);
   SmallVector<unsigned> axes;
   for (unsigned axis = 0; axis < cast<ArrayType>(kernel.getBody().getArgument(number).getType()).getRank(); ++axis)
     axes.push_back(axis);
@@ -150,7 +149,7 @@ SmallVector<unsigned> BoundChecks::findAxes(unsigned number) {
     nest.walk([&](onf::StoreOp store) {
       if (store.getArray() != kernel.getBody().getArgument(number))
         return;
-      auto head = findHeadAxes(nest, store, name);
+      auto head = findHeadAxes(nest, store);
       llvm::erase_if(axes, [&](unsigned axis) { return !head[axis]; });
     });
   return axes;

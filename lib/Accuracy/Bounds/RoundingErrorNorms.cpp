@@ -16,14 +16,9 @@ bool moa::isTakenAsItIs(Value value) {
   return isa<dnf::PsiOp>(op);
 }
 
-ErrorExpr ErrorWalk::extentOf(StringRef text) {
-  auto extent = SymExpr::parse(text);
-  return extent ? pool.extent(*extent) : pool.unknown("the extent " + text.str());
-}
-
 /// Returns the roundings of a blocked sum in any order (Lemma E9).
-ErrorExpr ErrorWalk::sumRounding(StringRef extent) {
-  ErrorExpr count = extentOf(extent);
+ErrorExpr ErrorWalk::sumRounding(const SymExpr &extent) {
+  ErrorExpr count = pool.extent(extent);
   const RoundingModel &model = context.model;
   auto constant = count.getConstant();
   if (!constant || *constant > model.blockTerms)
@@ -116,7 +111,7 @@ std::optional<ErrorExpr> ErrorWalk::leastNorm(dnf::ReduceOp op, Closure x) {
     // A part of the axis may have a smaller norm.
     auto shape = cast<ArrayType>(psi.getArray().getType()).getShape();
     for (auto [subscript, extent] : llvm::zip(psi.getIndices(), shape))
-      if (asIndex({subscript, x.environment}) == index && cast<StringAttr>(extent).getValue() != op.getExtent())
+      if (asIndex({subscript, x.environment}) == index && extent != op.getExtentAttr())
         return std::nullopt;
     return normOfElement(psi, x, index, Norm::MinL2);
   }
@@ -161,7 +156,7 @@ std::optional<ErrorExpr> ErrorWalk::norm(Closure term, Value index, Norm kind, E
         found && found->norm != Norm::MaxAbs && !dependsOn(found->reduction, index)) {
       rests.requirements.push_back({op, found->reduction, found->place});
       if (found->norm == Norm::MaxL2 && kind == Norm::MaxL1) // Cauchy and Schwarz
-        return pool.sqrt(extentOf(found->reduction.value.getDefiningOp<dnf::ReduceOp>().getExtent())) * found->scale;
+        return pool.sqrt(pool.extent(found->reduction.value.getDefiningOp<dnf::ReduceOp>().getExtent())) * found->scale;
       return found->scale; // ‖x‖₂ ≤ ‖x‖₁
     }
   if (isa<arith::MulFOp>(op)) {

@@ -7,7 +7,7 @@ using namespace mlir;
 using namespace moa;
 
 /// Leaves the scope of an index and gives up all facts that hold only inside.
-ErrorValue ErrorWalk::leave(ErrorValue x, Value index, StringRef extent, Value condition) {
+ErrorValue ErrorWalk::leave(ErrorValue x, Value index, const SymExpr &extent, Value condition) {
   std::vector<RangeRequirement> open;
   for (const RangeRequirement &requirement : x.requirements) {
     auto reduce = requirement.reduction.value.getDefiningOp<dnf::ReduceOp>();
@@ -60,7 +60,7 @@ ErrorValue ErrorWalk::reduce(dnf::ReduceOp op, bool isShallow) {
     if (!result.isExact())
       result = rules.unknown(context.reasonAt(op.getResult(), "a reduction of rounded decisions"));
     else if (op.getMonoid() == Monoid::add)
-      result.magnitude = extentOf(op.getExtent()) * result.magnitude;
+      result.magnitude = pool.extent(op.getExtent()) * result.magnitude;
     else if (op.getMonoid() == Monoid::mul)
       result.magnitude = pool.unknown("no bound on " + what);
     result.constant.reset();
@@ -70,7 +70,7 @@ ErrorValue ErrorWalk::reduce(dnf::ReduceOp op, bool isShallow) {
   } else if (op.getMonoid() == Monoid::add) {
     result = plainSum(op, term, isShallow);
   } else if (op.getMonoid() == Monoid::mul) {
-    ErrorExpr extent = extentOf(op.getExtent());
+    ErrorExpr extent = pool.extent(op.getExtent());
     result = rules.reduceProduct(of(term), extent, what);
   } else {
     result = rules.reduceExtreme(of(term));
@@ -78,7 +78,7 @@ ErrorValue ErrorWalk::reduce(dnf::ReduceOp op, bool isShallow) {
     // The largest of n elements is at least their 2-norm divided by √n.
     auto least = op.getMonoid() == Monoid::max ? leastOfMagnitudes(op, term) : std::nullopt;
     if (least)
-      result.least = *least * pool.recip(pool.sqrt(extentOf(op.getExtent())));
+      result.least = *least * pool.recip(pool.sqrt(pool.extent(op.getExtent())));
     else if (yield.getPresent()) // the condition may hold nowhere
       result.least = ErrorExpr();
   }
@@ -102,7 +102,7 @@ ErrorValue ErrorWalk::plainSum(dnf::ReduceOp op, Value term, bool isShallow) {
   if (isShallow && !x.tight)
     x = rules.toAbsolute(std::move(x));
   Value index = op.getBody().getArgument(0);
-  ErrorExpr extent = extentOf(op.getExtent());
+  ErrorExpr extent = pool.extent(op.getExtent());
   if (!x.exponential)
     x = rules.collapse(std::move(x));
   auto l1 = x.tight ? norm({term, nullptr}, index, Norm::MaxL1, x) : std::nullopt;
@@ -214,7 +214,7 @@ ErrorValue ErrorWalk::contraction(dnf::ReduceOp op, Operation *product, bool isS
   ErrorValue factors[2];
   std::optional<ErrorExpr> l1[2], l2[2];
   ErrorValue rests;
-  ErrorExpr extent = extentOf(op.getExtent());
+  ErrorExpr extent = pool.extent(op.getExtent());
   for (unsigned k : {0u, 1u}) {
     ErrorValue x = of(multiplied[k]);
     bool isOfRow =
@@ -289,7 +289,7 @@ ErrorValue ErrorWalk::output(dnf::OutputOp op, bool isShallow) {
     auto reduce = requirement.reduction.value.getDefiningOp<dnf::ReduceOp>();
     auto index = dyn_cast<BlockArgument>(requirement.index.value);
     bool holds = index && index.getOwner() == &op.getBody().front() &&
-                 cast<StringAttr>(op.getDomain()[index.getArgNumber()]).getValue() == reduce.getExtent() &&
+                 getSymExpr(op.getDomain()[index.getArgNumber()]) == reduce.getExtent() &&
                  isInRange(requirement, yield.getPresent());
     if (!holds)
       repeat |= context.banned.insert(requirement.relation).second;

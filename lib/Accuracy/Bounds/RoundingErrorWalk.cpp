@@ -38,15 +38,13 @@ ErrorValue ErrorWalk::shallow(Value value) {
 
 ErrorValue ErrorWalk::index(BlockArgument argument) {
   Operation *owner = argument.getOwner()->getParentOp();
-  StringRef extent;
+  Attribute extent;
   if (auto reduce = dyn_cast<dnf::ReduceOp>(owner))
-    extent = reduce.getExtent();
+    extent = reduce.getExtentAttr();
   else
-    extent =
-        cast<StringAttr>((isa<dnf::LetOp>(owner) ? cast<dnf::LetOp>(owner).getDomain()
-                                                 : cast<dnf::OutputOp>(owner).getDomain())[argument.getArgNumber()])
-            .getValue();
-  ErrorValue value = rules.exact(extentOf(extent));
+    extent = (isa<dnf::LetOp>(owner) ? cast<dnf::LetOp>(owner).getDomain()
+                                     : cast<dnf::OutputOp>(owner).getDomain())[argument.getArgNumber()];
+  ErrorValue value = rules.exact(pool.extent(getSymExpr(extent)));
   value.nonnegative = true;
   value.indices.insert(argument);
   return value;
@@ -133,9 +131,9 @@ ErrorValue ErrorWalk::compute(Value value) {
   if (auto reduce = dyn_cast<dnf::ReduceOp>(op))
     return this->reduce(reduce, false);
   if (auto extent = dyn_cast<dnf::ExtentOp>(op)) {
-    ErrorValue number = rules.exact(extentOf(extent.getExpr()));
+    ErrorValue number = rules.exact(pool.extent(extent.getExpr()));
     number.least = number.magnitude;
-    number.nonnegative = llvm::all_of(extent.getExpr(), [](char c) { return llvm::isAlnum(c) || c == '_'; });
+    number.nonnegative = extent.getExpr().getSymbol() || extent.getExpr().getConstant().value_or(-1) >= 0;
     return number;
   }
   if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
@@ -285,15 +283,15 @@ ErrorValue ErrorWalk::share(ErrorValue x, Value value, const ErrorValue &partner
 }
 
 /// Returns the extent of the reduction that a shared value comes from.
-static StringRef getReferenceExtent(Value value, DenseSet<Operation *> &seen) {
+static ExprAttr getReferenceExtent(Value value, DenseSet<Operation *> &seen) {
   Closure term = resolve({value, nullptr});
   Operation *op = term.value.getDefiningOp();
   if (!op || !seen.insert(op).second)
     return {};
   if (auto reduce = dyn_cast<dnf::ReduceOp>(op))
-    return reduce.getExtent();
+    return reduce.getExtentAttr();
   for (Value operand : op->getOperands())
-    if (StringRef extent = getReferenceExtent(operand, seen); !extent.empty())
+    if (ExprAttr extent = getReferenceExtent(operand, seen))
       return extent;
   return {};
 }
@@ -308,9 +306,8 @@ ErrorExpr ErrorWalk::countRescales(const ErrorValue &x) {
     else
       value = shared.origin->getResult(0);
     DenseSet<Operation *> seen;
-    StringRef extent = getReferenceExtent(value, seen);
-    if (!extent.empty())
-      count += ErrorExpr(1 / context.model.indicesPerRescale) * extentOf(extent);
+    if (ExprAttr extent = getReferenceExtent(value, seen))
+      count += ErrorExpr(1 / context.model.indicesPerRescale) * pool.extent(extent.getValue());
   }
   return count;
 }

@@ -89,7 +89,7 @@ private:
   ErrorValue roundOperand(unsigned number, mlir::Value value, mlir::Value index, ErrorValue x);
   /// Leaves the scope of an index: resolves requirements, shared errors and statistics that depend
   /// on it.
-  ErrorValue leave(ErrorValue x, mlir::Value index, llvm::StringRef extent, mlir::Value condition);
+  ErrorValue leave(ErrorValue x, mlir::Value index, const SymExpr &extent, mlir::Value condition);
   ErrorValue share(ErrorValue x, mlir::Value value, const ErrorValue &partner);
   bool isBelowExtreme(mlir::Value element, mlir::Value extreme, Monoid monoid, mlir::Operation *op, ErrorValue &result);
   bool holdsExtreme(dnf::ReduceOp op, mlir::Value term);
@@ -128,8 +128,7 @@ private:
   /// its axis.
   void substituteIndices(ErrorValue &x, llvm::function_ref<std::optional<mlir::Value>(mlir::Value)> to);
   ErrorExpr substituteIndices(const ErrorExpr &e, llvm::function_ref<std::optional<mlir::Value>(mlir::Value)> to);
-  ErrorExpr sumRounding(llvm::StringRef extent);
-  ErrorExpr extentOf(llvm::StringRef text);
+  ErrorExpr sumRounding(const SymExpr &extent);
 
   ErrorContext &context;
   ErrorExprPool &pool;

@@ -167,8 +167,8 @@ protected:
   bool isErrorOfRow(onf::StoreOp store);
   void findHead();
   /// Returns true if the rows of the nest, or the indices of a fold, are known to be few.
-  bool isKnownFew(mlir::StringAttr extent) {
-    auto size = getSymExpr(extent).getConstant();
+  bool isKnownFew(const SymExpr &extent) {
+    auto size = extent.getConstant();
     return size && *size < kFewest;
   }
   /// Returns the number of plans of earlier passes and of this one.
@@ -177,7 +177,7 @@ protected:
   static unsigned numberOf(onf::StoreOp store) {
     return llvm::cast<mlir::BlockArgument>(store.getArray()).getArgNumber();
   }
-  SymExpr rows() { return getSymExpr(llvm::cast<mlir::StringAttr>(nest.getExtents().getValue().back())); }
+  const SymExpr &rows() { return getSymExpr(nest.getExtents().getValue().back()); }
 
   //===--- The result ----------------------------------------------------===//
   void recordPlans();

@@ -29,27 +29,17 @@ onf::LoadOp getElement(Value factor) {
   return factor.getDefiningOp<onf::LoadOp>();
 }
 
-std::optional<unsigned> findAxis(onf::LoadOp load, Value index, StringAttr extent) {
-  auto kernel = load->getParentOfType<onf::KernelOp>();
-  StringRef name = kernel.getArrayName(cast<BlockArgument>(load.getArray()).getArgNumber());
-  std::optional<unsigned> axis;
-  std::set<std::string> others;
-  SymExpr::parse(load.getConstant())->collectSymbols(others);
-  for (auto [term, text] : llvm::zip_equal(load.getTerms(), load.getCoefficients().getAsValueRange<StringAttr>())) {
-    if (term != index) {
-      SymExpr::parse(text)->collectSymbols(others);
+std::optional<unsigned> findAxis(onf::LoadOp load, Value index, ExprAttr extent) {
+  std::optional<unsigned> found;
+  for (auto [axis, size] : llvm::enumerate(load.getArray().getType().getShape())) {
+    LinearIndex place = load.getIndex(axis);
+    if (!place.terms.contains(index))
       continue;
-    }
-    unsigned number;
-    StringRef stride = text;
-    if (axis || !stride.consume_front(name) || !stride.consume_front(".s") || stride.getAsInteger(10, number))
+    if (found || place.getValue() != index || size != extent)
       return std::nullopt;
-    axis = number;
+    found = axis;
   }
-  if (!axis || others.count((name + ".s" + Twine(*axis)).str()) ||
-      load.getArray().getType().getShape()[*axis] != extent)
-    return std::nullopt;
-  return axis;
+  return found;
 }
 
 /// Returns the operand of a contraction over the index of `fold`, which must run over an axis of an
@@ -82,8 +72,7 @@ static bool movesWith(const Operand &operand, Value with, Value without) {
 }
 
 static std::optional<ScoreFold> findScore(onf::FoldOp fold, onf::FoldOp outer, Value row, OnDemand &onDemand) {
-  auto extent = SymExpr::parse(fold.getExtent());
-  auto length = extent ? extent->getConstant() : std::nullopt;
+  auto length = fold.getExtent().getConstant();
   auto accs = fold.getBody().getOps<onf::AccOp>();
   if (!length || *length < 1 || *length > kMostTerms || !llvm::hasSingleElement(accs) ||
       !fold.getBody().getOps<onf::GuardOp>().empty())
@@ -188,7 +177,7 @@ static std::optional<WeightedSum> findWeightedSum(onf::AccOp acc, onf::FoldOp ou
       return std::nullopt;
   }
   auto keyAxis = findAxis(load, key, outer.getExtentAttr());
-  auto axis = findAxis(load, column, cast<StringAttr>(acc.getExtents()[0]));
+  auto axis = findAxis(load, column, cast<ExprAttr>(acc.getExtents()[0]));
   if (!keyAxis || !axis)
     return std::nullopt;
   WeightedSum weighted{outer, acc, load, *keyAxis, *axis, weight, isShare, {}, 0};

@@ -44,7 +44,7 @@ struct WeightedSum {
 };
 
 /// Returns the axis of this extent that the index alone addresses in the load, if there is one.
-std::optional<unsigned> findAxis(onf::LoadOp load, mlir::Value index, mlir::StringAttr extent);
+std::optional<unsigned> findAxis(onf::LoadOp load, mlir::Value index, ExprAttr extent);
 
 mlir::Value getTerm(onf::AccOp acc);
 /// Returns the load of a factor that is an element of an array, perhaps widened; null otherwise.

@@ -27,11 +27,9 @@ NestResult Chooser::resultOf(onf::StoreOp store, const Tolerance &allowed) {
 /// that of one row.
 bool Chooser::isErrorOfRow(onf::StoreOp store) {
   Value row = nest.getBody().front().getArguments().back();
-  int64_t rank = store.getArray().getType().getRank();
-  for (auto [term, text] : llvm::zip_equal(store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>()))
-    if (int64_t axis; term == row && !text.rsplit(".s").second.getAsInteger(10, axis) && axis + 2 < rank)
-      return true;
-  return false;
+  unsigned rank = store.getArray().getType().getRank();
+  return llvm::any_of(llvm::seq(rank),
+                      [&](unsigned axis) { return axis + 2 < rank && store.getIndex(axis).getValue() == row; });
 }
 
 bool Chooser::findResults(std::string &why, bool takesBounds) {
@@ -96,7 +94,7 @@ void Chooser::findHead() {
   picked.names = headNames;
   picked.extents = headExtents;
   picked.names.push_back(editor.text("r"));
-  picked.extents.push_back(editor.text(SymExpr(kSample)));
+  picked.extents.push_back(editor.expr(kSample));
 }
 
 std::string tellPlans(unsigned count) {
@@ -147,8 +145,7 @@ std::string Chooser::whyNoScores() {
     if (!isOfRows(acc) || !isa<onf::FoldOp>(fold->getParentOp()))
       return;
     std::string over = "sums of products are over '" + fold.getName().str() + "' < " + fold.getExtent().str();
-    auto extent = SymExpr::parse(fold.getExtent());
-    auto length = extent ? extent->getConstant() : std::nullopt;
+    auto length = fold.getExtent().getConstant();
     if (getTerm(acc).getType().isF64())
       why = "operands are of f64, and plans are for f32, f16 and bf16";
     else if (!length)
@@ -210,7 +207,7 @@ void Chooser::addDecisionResults() {
   if (earlier.array)
     for (Operation *user : llvm::make_early_inc_range(planArray.getUsers()))
       user->erase();
-  extents.push_back(editor.text(Twine(numAll() + isBound)));
+  extents.push_back(editor.expr(numAll() + isBound));
   if (needsEstimates() || isBound)
     for (NestResult &result : results) {
       Value array = add(editor.nameOf(result.store.getArray()), isBound ? "_bound" : "_estimate", editor.f32());
@@ -278,13 +275,13 @@ void Chooser::addCondition(int64_t fewest, std::optional<std::pair<SymExpr, SymE
       Value right = code.extent(y), left = code.extent(x);
       Value is = code.compare(arith::CmpIPredicate::sgt, left, right);
       enough = enough ? code.both(enough, is) : is;
-      runs.append({editor.text(x), editor.text(y)});
+      runs.append({editor.expr(x), editor.expr(y)});
     };
     require(rows(), SymExpr(fewest - 1));
     std::set<std::string> known;
     for (ScoreFold &score : scores)
       if (known.insert(score.outer.getExtent().str()).second)
-        require(getSymExpr(score.outer.getExtentAttr()), SymExpr(fewest - 1));
+        require(score.outer.getExtent(), SymExpr(fewest - 1));
     if (larger)
       require(larger->first, larger->second);
     code.store(code.toNumber(enough), tried.array, {});

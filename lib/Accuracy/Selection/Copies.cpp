@@ -41,45 +41,34 @@ Axes partsOf(Axes axes) {
 }
 
 Value loadAs(Code &at, onf::LoadOp load, Value array, const Places &places, IRMapping &map) {
-  auto numberOf = [](Value value) { return cast<BlockArgument>(value).getArgNumber(); };
-  std::string from = at.kernel.getArrayName(numberOf(load.getArray())).str();
-  StringRef to = at.kernel.getArrayName(numberOf(array));
-  auto axisOf = [&](StringRef symbol) -> std::optional<unsigned> {
-    auto [name, number] = symbol.rsplit(".s");
-    unsigned axis;
-    if (name != from || number.getAsInteger(10, axis))
-      return std::nullopt;
-    return axis;
-  };
-  auto renamed = [&](StringRef text) {
-    SymExpr expr = SymExpr::parse(text)->substitute([&](StringRef symbol) -> std::optional<SymExpr> {
-      auto axis = axisOf(symbol);
-      return axis ? std::optional(SymExpr::symbol((to + ".s" + Twine(*places[*axis])).str())) : std::nullopt;
-    });
-    return at.b.getStringAttr(expr.str());
-  };
+  ArrayRef<onf::Subscript> from = load.getSubscripts().getAxes();
   // Terms of one axis are sorted by the axes of the new array; others come last.
-  struct AddressTerm {
-    unsigned place;
+  struct CopiedTerm {
+    unsigned place, number;
     Value value;
-    StringAttr coefficient;
   };
-  SmallVector<AddressTerm> list;
-  for (auto [term, text] : llvm::zip_equal(load.getTerms(), load.getCoefficients().getAsValueRange<StringAttr>())) {
-    auto axis = axisOf(text);
-    if (axis && !places[*axis])
+  SmallVector<CopiedTerm> list;
+  for (auto [number, term] : llvm::enumerate(load.getTerms())) {
+    bool isKept = llvm::any_of(llvm::zip_equal(from, places), [&, number = number](auto axis) {
+      return std::get<1>(axis) && std::get<0>(axis).factors.count(number);
+    });
+    auto axis = load.getSubscripts().findAxis(number);
+    if (isKept)
+      list.push_back({axis ? *places[*axis] : unsigned(places.size()), unsigned(number), copyOf(at, term, map)});
+  }
+  llvm::stable_sort(list, [](const CopiedTerm &x, const CopiedTerm &y) { return x.place < y.place; });
+  auto type = cast<ArrayType>(array.getType());
+  std::vector<onf::Subscript> axes(type.getRank());
+  for (auto [subscript, place] : llvm::zip_equal(from, places)) {
+    if (!place)
       continue;
-    list.push_back({axis ? *places[*axis] : unsigned(places.size()), copyOf(at, term, map), renamed(text)});
+    axes[*place].constant = subscript.constant;
+    for (auto [number, term] : llvm::enumerate(list))
+      if (auto factor = subscript.factors.find(term.number); factor != subscript.factors.end())
+        axes[*place].factors[number] = factor->second;
   }
-  llvm::stable_sort(list, [](const AddressTerm &x, const AddressTerm &y) { return x.place < y.place; });
-  SmallVector<Value> terms;
-  SmallVector<Attribute> coefficients;
-  for (const AddressTerm &term : list) {
-    terms.push_back(term.value);
-    coefficients.push_back(term.coefficient);
-  }
-  return at.make<onf::LoadOp>(cast<ArrayType>(array.getType()).getElementType(), array, terms,
-                              at.b.getArrayAttr(coefficients), renamed(load.getConstant()));
+  auto terms = llvm::map_to_vector(list, [](const CopiedTerm &term) { return term.value; });
+  return at.make<onf::LoadOp>(type.getElementType(), array, terms, onf::SubscriptsAttr::get(type.getContext(), axes));
 }
 
 Value loadAt(Code &at, const Operand &operand, Value array, Value k, IRMapping &map) {
@@ -124,7 +113,7 @@ void Adapter::roundScore(Copy &copy, const ScoreFold &score, const RoundedArray 
   // After the factor, which may be defined after the sum.
   Operation *scaled = score.scaled ? copy.map.lookup(score.scaled.getOperation()) : nullptr;
   Code code(kernel, OpBuilder(scaled ? scaled : old), old.getLoc());
-  Value sum = code.fold(old.getName(), getSymExpr(old.getExtentAttr()), [&](Code &at, Value k, Value &) {
+  Value sum = code.fold(old.getName(), old.getExtent(), [&](Code &at, Value k, Value &) {
     SmallVector<Value> indices(rowIndices);
     indices.push_back(k);
     Value x = rowIndices.empty() ? loadAt(at, score.row, row.data, k, copy.map) : at.load(row.data, indices);

@@ -49,7 +49,7 @@ Code::Values Chooser::squaredErrorsOf(Code &at, unsigned number, ValueRange row,
   if (axis == result.extents.size())
     return squaredErrorsAt(at, number, indices, samples);
   StringRef name = cast<StringAttr>(result.names[axis]).getValue();
-  SymExpr extent = getSymExpr(cast<StringAttr>(result.extents[axis]));
+  const SymExpr &extent = getSymExpr(result.extents[axis]);
   return at.fold(name, extent, [&](Code &in, Value index, Value &) {
     SmallVector<Code::State> terms;
     for (Value value : squaredErrorsOf(in, number, row, placed(indices, {index}), samples))
@@ -89,7 +89,7 @@ Value Chooser::isTried(Code &code, const Choice &choice, ValueRange head) {
 Value Chooser::planOfTable(Code &code, ValueRange head) {
   Value number = code.index(0), plan = code.index(0);
   for (auto [index, extent] : llvm::zip_equal(head, headExtents)) {
-    Value size = code.extent(getSymExpr(cast<StringAttr>(extent)));
+    Value size = code.extent(getSymExpr(extent));
     number = code.add(code.mul(number, size), index);
   }
   for (auto [k, entry] : llvm::enumerate(table)) {
@@ -218,7 +218,7 @@ void Chooser::addDecision() {
       plan = code.select(isSampled, plan, code.index(kLeft));
     storeDecision(code, head, plan);
     for (auto [o, array] : llvm::enumerate(estimateArrays)) {
-      Attribute size = editor.text(Twine(numAll()));
+      Attribute size = editor.expr(numAll());
       code.loops({editor.text("p")}, {size}, [&](Code &in, ValueRange p) {
         auto isNumber = [&](unsigned k) { return in.compare(arith::CmpIPredicate::eq, p[0], in.index(k)); };
         Value value = in.real(NAN);

@@ -124,8 +124,8 @@ Value Chooser::extendDecision(Value result) {
   Code code(kernel, OpBuilder(store), store.getLoc());
   code.store(store.getValue(), before, store.getTerms());
   store.erase();
-  SmallVector<StringAttr> shape(old.getShape());
-  shape.back() = editor.text(Twine(numAll()));
+  SmallVector<ExprAttr> shape(old.getShape());
+  shape.back() = editor.expr(numAll());
   auto type = ArrayType::get(kernel.getContext(), shape, old.getElementType());
   array.setType(type);
   SmallVector<Attribute> types(kernel.getResultTypes().begin(), kernel.getResultTypes().end());
@@ -176,26 +176,13 @@ Adapter::Need Adapter::findNeed(Value array) {
   llvm::erase_if(loads, [&](onf::LoadOp load) { return load.getArray() != array; });
   ValueRange head = nest.getBody().getArguments().drop_back();
   auto type = cast<ArrayType>(array.getType());
-  StringRef name = editor.nameOf(array);
   /// Returns the only term of a load along an axis, if it depends on the head alone.
   auto termOf = [&](onf::LoadOp load, unsigned axis) {
-    Value found;
-    for (auto [term, text] : llvm::zip_equal(load.getTerms(), load.getCoefficients().getAsValueRange<StringAttr>())) {
-      std::set<std::string> symbols;
-      SymExpr::parse(text)->collectSymbols(symbols);
-      std::string stride = (name + ".s" + Twine(axis)).str();
-      if (!symbols.count(stride))
-        continue;
-      llvm::SmallPtrSet<Value, 8> indices;
-      bool isOfHead = text == stride && collectIndices(term, indices) && !indices.empty() &&
-                      llvm::all_of(indices, [&](Value index) { return llvm::is_contained(head, index); });
-      if (found || !isOfHead)
-        return Value();
-      found = term;
-    }
-    std::set<std::string> others;
-    SymExpr::parse(load.getConstant())->collectSymbols(others);
-    return others.count((name + ".s" + Twine(axis)).str()) ? Value() : found;
+    Value term = load.getIndex(axis).getValue();
+    llvm::SmallPtrSet<Value, 8> indices;
+    bool isOfHead = term && collectIndices(term, indices) && !indices.empty() &&
+                    llvm::all_of(indices, [&](Value index) { return llvm::is_contained(head, index); });
+    return isOfHead ? term : Value();
   };
   Need need;
   for (unsigned axis = 0; axis < type.getRank() && !loads.empty(); ++axis) {
@@ -241,7 +228,7 @@ Value Adapter::addNeed(const Need &need) {
             found.push_back(indices[place]);
             return any(at, found);
           }
-        SymExpr extent = getSymExpr(cast<StringAttr>(headExtents[axis]));
+        const SymExpr &extent = getSymExpr(headExtents[axis]);
         return at.fold(cast<StringAttr>(headNames[axis]).getValue(), extent, [&](Code &in, Value index, Value &) {
           return SmallVector<Code::State>{{Monoid::max, "needed", any(in, placed(found, {index}))}};
         })[0];

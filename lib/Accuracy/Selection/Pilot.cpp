@@ -36,7 +36,7 @@ bool Adapter::canPilot() {
     return false;
   onf::FoldOp outer = scores[0].outer;
   Value row = nest.getBody().getArguments().back(), key = outer.getBody().getArgument(0);
-  auto rowExtent = cast<StringAttr>(nest.getExtents().getValue().back());
+  auto rowExtent = cast<ExprAttr>(nest.getExtents().getValue().back());
   for (const ScoreFold &score : scores)
     if (score.outer != outer || !score.keyAxis || !findAxis(score.row.load, row, rowExtent))
       return false;
@@ -53,7 +53,7 @@ Value Adapter::addSubset(Value array, unsigned axis, int64_t count, const Choice
   auto type = cast<ArrayType>(array.getType());
   auto [names, extents] = editor.axesOf(array);
   SymExpr size = type.getExtent(axis);
-  extents[axis] = editor.text(SymExpr(count));
+  extents[axis] = editor.expr(count);
   std::string name = editor.nameOf(array).str() + "_part";
   Value part = editor.addTemporary(name, extents, type.getElementType());
   SmallVector<Attribute> outer(llvm::drop_end(names)), outerExtents(llvm::drop_end(extents));
@@ -74,7 +74,7 @@ Chooser::Copy Adapter::addPilotNest(Adapter &small, const Choice &where) {
   copy.nest.setExtentsAttr(Builder(kernel.getContext()).getArrayAttr(small.picked.extents));
   setChoice(copy.nest, small.sampled);
   auto outer = cast<onf::FoldOp>(copy.map.lookup(scores[0].outer.getOperation()));
-  outer.setExtentAttr(editor.text(SymExpr(kPilotKeys)));
+  outer.setExtentAttr(editor.expr(kPilotKeys));
   // Outside of operands, the row index is that of the original row.
   Block &body = copy.nest.getBody().front();
   Code front(kernel, OpBuilder::atBlockBegin(&body), nest.getLoc());
@@ -104,7 +104,7 @@ Chooser::Copy Adapter::addPilotNest(Adapter &small, const Choice &where) {
   onf::FoldOp from = scores[0].outer;
   Value key = from.getBody().getArgument(0);
   Code inside(kernel, OpBuilder::atBlockBegin(&outer.getBody().front()), nest.getLoc());
-  Value keyStep = inside.extent(SymExpr::floorDiv(getSymExpr(from.getExtentAttr()), SymExpr(kPilotKeys)));
+  Value keyStep = inside.extent(SymExpr::floorDiv(from.getExtent(), SymExpr(kPilotKeys)));
   Value keyOf = inside.mul(outer.getBody().getArgument(0), keyStep);
   for (Operation *user : llvm::to_vector(key.getUsers())) {
     auto load = cast<onf::LoadOp>(user);
@@ -115,7 +115,7 @@ Chooser::Copy Adapter::addPilotNest(Adapter &small, const Choice &where) {
     else if (!replaced.count(load))
       replaced[load] = replace(load, *findAxis(load, key, from.getExtentAttr()), kPilotKeys);
   }
-  auto rowExtent = cast<StringAttr>(nest.getExtents().getValue().back());
+  auto rowExtent = cast<ExprAttr>(nest.getExtents().getValue().back());
   for (const ScoreFold &score : scores) {
     ScoreFold now = score;
     now.outer = outer;
@@ -146,7 +146,7 @@ Chooser::Copy Adapter::addPilotNest(Adapter &small, const Choice &where) {
 
 /// The pilot runs if x > y for each pair.
 SmallVector<std::pair<SymExpr, SymExpr>> Adapter::pilotConditions() {
-  SymExpr keys = getSymExpr(scores[0].outer.getExtentAttr());
+  const SymExpr &keys = scores[0].outer.getExtent();
   SmallVector<std::pair<SymExpr, SymExpr>> list{{keys, SymExpr(2 * kPilotKeys - 1)},
                                                 {rows() * keys, SymExpr(kPilotShare * kPilotRows * kPilotKeys)}};
   SymExpr work = weigh().first;
@@ -173,7 +173,7 @@ void Adapter::addPilot() {
   const Choice where = piloted;
   Adapter small(kernel, nest, options);
   small.picked.names = picked.names, small.picked.extents = picked.extents;
-  small.picked.extents.back() = editor.text(SymExpr(kPilotRows));
+  small.picked.extents.back() = editor.expr(kPilotRows);
   small.plans = plans;
   small.tried = where;
   small.results = results;
@@ -199,7 +199,7 @@ void Adapter::addPilot() {
   fuseNests(small.switchedNests());
   SmallVector<Attribute> needed(runs);
   for (const auto &[x, y] : pilotConditions())
-    needed.append({editor.text(x), editor.text(y)});
+    needed.append({editor.expr(x), editor.expr(y)});
   for (auto other : small.switchedNests())
     other->setAttr(onf::kLaunchIfAttr, ArrayAttr::get(kernel.getContext(), needed));
   addOpen([&](Code &code, ValueRange head) {

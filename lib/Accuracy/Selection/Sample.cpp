@@ -24,11 +24,13 @@ static constexpr int64_t kTakeSalt = 977;
 /// Loads the element `further` positions later along the axis that `index` addresses.
 static Value loadFurther(Code &at, onf::LoadOp load, Value index, Value further) {
   SmallVector<Value> terms(load.getTerms());
-  SmallVector<Attribute> texts(load.getCoefficients().getValue());
-  texts.push_back(texts[llvm::find(terms, index) - terms.begin()]);
+  std::vector<onf::Subscript> axes = load.getSubscripts().getAxes();
+  for (onf::Subscript &axis : axes)
+    if (auto found = axis.factors.find(llvm::find(terms, index) - terms.begin()); found != axis.factors.end())
+      axis.factors[terms.size()] = found->second;
   terms.push_back(further);
   Value result =
-      at.make<onf::LoadOp>(load.getType(), load.getArray(), terms, at.b.getArrayAttr(texts), load.getConstantAttr());
+      at.make<onf::LoadOp>(load.getType(), load.getArray(), terms, onf::SubscriptsAttr::get(load.getContext(), axes));
   load.erase();
   return result;
 }
@@ -54,7 +56,7 @@ void Chooser::addSampleRows() {
   Type i32 = builder.getI32Type(), f32 = builder.getF32Type();
   SymExpr count = rows();
   SmallVector<Attribute> names(picked.names), extents(picked.extents);
-  names.back() = editor.text("p"), extents.back() = editor.text(SymExpr(kParts.count));
+  names.back() = editor.text("p"), extents.back() = editor.expr(kParts.count);
   Value largest = editor.addTemporary(base() + "_largest", extents, i32);
   Value sizes = editor.addTemporary(base() + "_size", extents, f32);
   Value units = editor.addTemporary(base() + "_unit", extents, f32),
@@ -162,7 +164,7 @@ void Chooser::addSampleRows() {
     Value isBehind = at.both(leads, at.compare(arith::CmpIPredicate::sge, row, where));
     return at.select(isBehind, at.add(row, at.index(1)), row);
   };
-  names.push_back(editor.text("t")), extents.push_back(editor.text(SymExpr(kDraws)));
+  names.push_back(editor.text("t")), extents.push_back(editor.expr(kDraws));
   Value taken = editor.addTemporary(base() + "_taken", extents, i32);
   editor.addShortNest(names, extents, &sampled, [&](Code &code, ValueRange indices) {
     ValueRange head = indices.drop_back(2), at = indices.drop_back();
@@ -348,12 +350,10 @@ void Chooser::findPivots() {
 void Chooser::addPivots(const onf::SplitNest &written) {
   onf::FoldOp fold = *nest.getBody().getOps<onf::FoldOp>().begin();
   int64_t length = sampleLength(/*isWritten=*/false), own = sampleLength(/*isWritten=*/true);
-  auto numParts = [&](int64_t of) {
-    return SymExpr::floorDiv(getSymExpr(fold.getExtentAttr()) + SymExpr(of - 1), SymExpr(of));
-  };
+  auto numParts = [&](int64_t of) { return SymExpr::floorDiv(fold.getExtent() + SymExpr(of - 1), SymExpr(of)); };
   SmallVector<Attribute> names(picked.names), extents(picked.extents);
   names.insert(std::prev(names.end()), editor.text("part"));
-  extents.insert(std::prev(extents.end()), editor.text(numParts(length)));
+  extents.insert(std::prev(extents.end()), editor.expr(numParts(length)));
   for (Pivot &of : pivots) {
     Type type = of.acc.getType();
     Monoid monoid = of.acc.getMonoid();

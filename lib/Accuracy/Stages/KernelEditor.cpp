@@ -11,31 +11,24 @@ namespace moa::accuracy {
 // Arrays
 //===----------------------------------------------------------------------===//
 
-ArrayAttr Code::strides(Value array) { return onf::stridesOf(kernel, cast<BlockArgument>(array)); }
-
-Value Code::load(Value array, ValueRange indices) {
-  Type element = cast<ArrayType>(array.getType()).getElementType();
-  return make<onf::LoadOp>(element, array, indices, strides(array), b.getStringAttr("0"));
-}
+Value Code::load(Value array, ValueRange indices) { return make<onf::LoadOp>(array, indices); }
 
 Value Code::loadFrom(Value array, ValueRange indices, Value further) {
-  SmallVector<Attribute> texts(strides(array).getValue());
-  texts.push_back(texts.back());
+  std::vector<onf::Subscript> axes = onf::SubscriptsAttr::getIdentity(b.getContext(), indices.size()).getAxes();
+  axes.back().factors[indices.size()] = SymExpr(1);
   Type element = cast<ArrayType>(array.getType()).getElementType();
-  return make<onf::LoadOp>(element, array, placed(indices, {further}), b.getArrayAttr(texts), b.getStringAttr("0"));
+  return make<onf::LoadOp>(element, array, placed(indices, {further}), onf::SubscriptsAttr::get(b.getContext(), axes));
 }
 
 Value Code::loadFloat(Value array, ValueRange indices) { return widen(load(array, indices)); }
 
-void Code::store(Value value, Value array, ValueRange indices) {
-  onf::StoreOp::create(b, loc, value, array, indices, strides(array), b.getStringAttr("0"));
-}
+void Code::store(Value value, Value array, ValueRange indices) { onf::StoreOp::create(b, loc, value, array, indices); }
 
 //===----------------------------------------------------------------------===//
 // Scalars
 //===----------------------------------------------------------------------===//
 
-Value Code::extent(const SymExpr &expr) { return make<onf::ExtentOp>(b.getIndexType(), b.getStringAttr(expr.str())); }
+Value Code::extent(const SymExpr &expr) { return make<onf::ExtentOp>(b.getIndexType(), expr); }
 
 Value Code::index(int64_t value) { return make<arith::ConstantIndexOp>(value); }
 
@@ -137,7 +130,7 @@ Code::Values Code::fold(StringRef name, const SymExpr &extent,
   }
   onf::YieldOp::create(inside.b, loc, states);
   auto fold = onf::FoldOp::create(b, loc, TypeRange(ValueRange(states)), b.getStringAttr(name),
-                                  b.getStringAttr(extent.str()), onf::AxisAttr(), ArrayAttr(), ValueRange());
+                                  ExprAttr::get(b.getContext(), extent), onf::AxisAttr(), ArrayAttr(), ValueRange());
   fold.getBody().push_back(block.release());
   return Values(fold.getResults());
 }
@@ -190,9 +183,9 @@ static ArrayAttr append(ArrayAttr list, MLIRContext *context, Attribute entry) {
 }
 
 static ArrayType makeType(ArrayRef<Attribute> extents, Type element) {
-  SmallVector<StringAttr> shape;
+  SmallVector<ExprAttr> shape;
   for (Attribute extent : extents)
-    shape.push_back(cast<StringAttr>(extent));
+    shape.push_back(cast<ExprAttr>(extent));
   return ArrayType::get(element.getContext(), shape, element);
 }
 

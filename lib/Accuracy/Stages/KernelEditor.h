@@ -31,7 +31,6 @@ public:
   /// Loads an element, widened to f32.
   mlir::Value loadFloat(mlir::Value array, mlir::ValueRange indices);
   void store(mlir::Value value, mlir::Value array, mlir::ValueRange indices);
-  mlir::ArrayAttr strides(mlir::Value array);
 
   //===--- Scalars --------------------------------------------------------===//
   mlir::Value extent(const SymExpr &expr);
@@ -74,7 +73,8 @@ public:
   /// unless that is null.
   struct Sum {
     std::string name;
-    mlir::StringAttr axis, extent;
+    mlir::StringAttr axis;
+    ExprAttr extent;
     mlir::Value value;
     std::function<mlir::Value(Code &, mlir::Value)> along;
     mlir::Type operand;
@@ -127,7 +127,7 @@ public:
   mlir::Type f32() { return mlir::Float32Type::get(kernel.getContext()); }
   mlir::Type i32() { return mlir::IntegerType::get(kernel.getContext(), 32); }
   mlir::StringAttr text(const llvm::Twine &value) { return mlir::StringAttr::get(kernel.getContext(), value); }
-  mlir::StringAttr text(const SymExpr &value) { return text(value.str()); }
+  ExprAttr expr(const SymExpr &value) { return ExprAttr::get(kernel.getContext(), value); }
 
   onf::KernelOp kernel;
   onf::ForOp before;

@@ -176,14 +176,14 @@ void KeyClusters::addNestOver(StringRef name, const SymExpr &extent, const Choic
                               llvm::function_ref<void(Code &, ValueRange)> body) {
   SmallVector<Attribute> names(headNames), extents(headExtents);
   names.push_back(editor.text(name));
-  extents.push_back(editor.text(extent));
+  extents.push_back(editor.expr(extent));
   editor.addNest(names, extents, &where, body);
 }
 
 Value KeyClusters::addArray(StringRef suffix, ArrayRef<SymExpr> inner, Type element) {
   SmallVector<Attribute> extents(headExtents);
   for (const SymExpr &extent : inner)
-    extents.push_back(editor.text(extent));
+    extents.push_back(editor.expr(extent));
   return editor.addTemporary(base() + "_" + suffix, extents, element);
 }
 
@@ -279,7 +279,7 @@ Value KeyClusters::addSeeds(StringRef suffix, const SymExpr &count, const Choice
   Value seeds = addArray(suffix, {count, depth()}, score().key.load.getResult().getType());
   addNestOver("c", count, where, [&](Code &code, ValueRange indices) {
     Value key = keyOf(code, indices.drop_back(), indices.back());
-    code.loops({editor.text("k")}, {editor.text(depth())}, [&](Code &in, ValueRange k) {
+    code.loops({editor.text("k")}, {editor.expr(depth())}, [&](Code &in, ValueRange k) {
       in.store(loadKey(in, indices.drop_back(), key, k[0]), seeds, placed(indices, {k[0]}));
     });
   });
@@ -627,7 +627,7 @@ Value KeyClusters::valueAt(Code &code, const ClusterSum &sum, ValueRange head, V
   return loadAs(code, sum.load, sum.load.getArray(), placesWithout(sum.load.getArray().getType().getRank(), {}), map);
 }
 
-SymExpr KeyClusters::widthOf(const ClusterSum &sum) { return getSymExpr(cast<StringAttr>(sum.acc.getExtents()[0])); }
+SymExpr KeyClusters::widthOf(const ClusterSum &sum) { return getSymExpr(sum.acc.getExtents()[0]); }
 
 void KeyClusters::addMeans(Value halves, Value shares) {
   counts = addArray("class_members", {mostClusters()}, editor.f32());
@@ -653,7 +653,7 @@ void KeyClusters::addMeans(Value halves, Value shares) {
             bool isHalf = type.isBF16() || type.isF16();
             auto along = [&](Code &term, Value column) { return term.widen(valueAt(term, sum, head, key, column)); };
             terms.push_back(
-                {"values", editor.text("d"), editor.text(widthOf(sum)), weight, along, isHalf ? type : Type()});
+                {"values", editor.text("d"), editor.expr(widthOf(sum)), weight, along, isHalf ? type : Type()});
           }
           return terms;
         });
@@ -661,7 +661,7 @@ void KeyClusters::addMeans(Value halves, Value shares) {
     Value isNone = code.compare(arith::CmpFPredicate::OEQ, found[0], code.real(0));
     Value divisor = code.select(isNone, code.real(1), found[0]);
     for (auto [k, array] : llvm::enumerate(means))
-      code.loops({editor.text("d")}, {editor.text(widthOf(sums[k]))}, [&](Code &in, ValueRange d) {
+      code.loops({editor.text("d")}, {editor.expr(widthOf(sums[k]))}, [&](Code &in, ValueRange d) {
         Value sum = in.make<onf::AtOp>(in.b.getF32Type(), found[1 + k], d);
         in.store(in.div(sum, divisor), array, placed(indices, {d[0]}));
       });
@@ -686,13 +686,13 @@ void KeyClusters::addSums() {
     Value c = code.min(number, last);
     Value no = code.real(0), yes = code.real(1), one = code.select(isThere, yes, no);
     code.store(code.select(isCluster, code.load(counts, placed(head, {c})), one), members, indices);
-    code.loops({editor.text("k")}, {editor.text(depth())}, [&](Code &in, ValueRange k) {
+    code.loops({editor.text("k")}, {editor.expr(depth())}, [&](Code &in, ValueRange k) {
       Value ofOutlier = loadKey(in, head, outlier, k[0]);
       Value found = in.select(isCluster, in.load(clusterKeys, placed(head, {c, k[0]})), ofOutlier);
       in.store(found, keys, placed(indices, {k[0]}));
     });
     for (auto [k, sum] : llvm::enumerate(sums))
-      code.loops({editor.text("d")}, {editor.text(widthOf(sums[k]))}, [&](Code &in, ValueRange d) {
+      code.loops({editor.text("d")}, {editor.expr(widthOf(sums[k]))}, [&](Code &in, ValueRange d) {
         Value mean = in.load(means[k], placed(head, {c, d[0]})), own = valueAt(in, sum, head, outlier, d[0]);
         in.store(in.select(isCluster, mean, own), clusterValues[k], placed(indices, {d[0]}));
       });
@@ -715,7 +715,7 @@ void KeyClusters::rewrite(Copy &copy, unsigned plan, ValueRange rowIndices) {
 
 void KeyClusters::foldOverClusters(Copy &copy, ValueRange head) {
   auto outer = cast<onf::FoldOp>(copy.map.lookup(score().outer.getOperation()));
-  outer.setExtentAttr(editor.text(mostPlaces()));
+  outer.setExtentAttr(editor.expr(mostPlaces()));
   Code front(kernel, OpBuilder::atBlockBegin(&outer.getBody().front()), outer.getLoc());
   Code before(kernel, OpBuilder(outer), outer.getLoc());
   Value end = before.toIndex(before.load(all, head));

@@ -48,11 +48,11 @@ private:
   bool findSums(std::string &why);
   bool checkUses(std::string &why);
   const ScoreFold &score() { return scores[0]; }
-  SymExpr numKeys() { return getSymExpr(scores[0].outer.getExtentAttr()); }
+  SymExpr numKeys() { return scores[0].outer.getExtent(); }
   SymExpr mostClusters() { return SymExpr::floorDiv(numKeys(), SymExpr(kKeysPerCluster)) + SymExpr(kClusterUnit); }
   SymExpr mostPlaces() { return mostClusters() + mostOutliers(); }
   SymExpr mostOutliers() { return SymExpr::floorDiv(numKeys(), SymExpr(kKeysPerOutlier)); }
-  SymExpr depth() { return getSymExpr(scores[0].fold.getExtentAttr()); }
+  SymExpr depth() { return scores[0].fold.getExtent(); }
 
   //===--- Arrays per head ------------------------------------------------===//
   /// Adds a nest over heads and one more index.

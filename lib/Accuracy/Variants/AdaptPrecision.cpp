@@ -39,8 +39,8 @@ static SymExpr carriedBy(onf::FoldOp fold) {
   for (auto acc : fold.getBody().getOps<onf::AccOp>())
     if (!acc.getExtents().empty()) {
       SymExpr product(1);
-      for (StringRef extent : acc.getExtents().getAsValueRange<StringAttr>())
-        product = product * *SymExpr::parse(extent);
+      for (const SymExpr &extent : acc.getExtents().getAsValueRange<ExprAttr>())
+        product = product * extent;
       sum = sum + product;
     }
   return sum;
@@ -70,25 +70,24 @@ std::pair<SymExpr, SymExpr> Adapter::weigh() {
   bool isSplit = llvm::any_of(plans, [](const Plan &plan) { return plan.isSplit; });
   auto bytesOf = [](onf::LoadOp load) { return SymExpr(load.getResult().getType().getIntOrFloatBitWidth() / 8); };
   auto add = [&](onf::FoldOp outer, const SymExpr &width, onf::LoadOp key, bool isSaved) {
-    SymExpr keys = getSymExpr(outer.getExtentAttr());
+    const SymExpr &keys = outer.getExtent();
     if (isSaved)
       work = work + rows() * keys * width;
     // Keys are read for the scale, rounded, written, and read twice by the sample.
     bytes = bytes + keys * width * (bytesOf(key) * SymExpr(3) + SymExpr(isSplit ? 6 : 2));
   };
   for (const ScoreFold &score : scores) {
-    SymExpr width = getSymExpr(score.fold.getExtentAttr());
+    const SymExpr &width = score.fold.getExtent();
     add(score.outer, width, score.key.load, !options.bf16 || !isFast(score));
     bytes = bytes + rows() * width * (bytesOf(score.row.load) * SymExpr(2) + SymExpr(isSplit ? 3 : 1));
-    SymExpr keys = getSymExpr(score.outer.getExtentAttr());
+    const SymExpr &keys = score.outer.getExtent();
     sample = sample + keys * (width + carriedBy(score.outer));
     saved = saved + rows() * keys * (width - SymExpr(kCpuWorkPerScore));
   }
   if (!options.sums && plans.size() == 1 && !plans[0].half)
     return {saved * SymExpr(3), (bytes * SymExpr(kCpuWorkPerByte) + sample * SymExpr(kCpuSampleRows)) * SymExpr(8)};
   for (const WeightedSum &weighted : weightedSums.empty() ? anyWeightedSums : weightedSums)
-    add(weighted.outer, getSymExpr(cast<StringAttr>(weighted.acc.getExtents()[0])), weighted.load,
-        !options.bf16 || !isFast(weighted));
+    add(weighted.outer, getSymExpr(weighted.acc.getExtents()[0]), weighted.load, !options.bf16 || !isFast(weighted));
   if (options.bf16)
     return {work, (bytes * SymExpr(kCpuWorkPerByte) + sample * SymExpr(kCpuSampleRows)) * SymExpr(kCpuSaved)};
   bool isSingle = llvm::any_of(plans, [](const Plan &plan) { return bool(plan.half); });
@@ -176,8 +175,8 @@ bool Adapter::findPlans(std::string &why) {
   }
   if (!fits)
     return false;
-  if (isKnownFew(cast<StringAttr>(nest.getExtents().getValue().back())) ||
-      llvm::any_of(scores, [&](ScoreFold &score) { return isKnownFew(score.outer.getExtentAttr()); })) {
+  if (isKnownFew(rows()) ||
+      llvm::any_of(scores, [&](ScoreFold &score) { return isKnownFew(score.outer.getExtent()); })) {
     why = "rows or the indices of a fold are known to be few";
     return false;
   }

@@ -25,8 +25,7 @@ bool Adapter::planBound(std::string &why) {
   if (options.halves || options.bf16) {
     if (scores.empty())
       whyNot = whyNoScores();
-    else if (isKnownFew(cast<StringAttr>(nest.getExtents().getValue().back())) ||
-             isKnownFew(scores.front().outer.getExtentAttr()))
+    else if (isKnownFew(rows()) || isKnownFew(scores.front().outer.getExtent()))
       whyNot = "rows or the indices of a fold are known to be few";
     else
       addHalvesPlan(whyNot);
@@ -72,7 +71,7 @@ void Adapter::runBound() {
   SmallVector<onf::ForOp> nests;
   for (NestResult &result : results) {
     std::string name = editor.nameOf(result.store.getArray()).str();
-    BoundNests &of = each.emplace_back(editor, *bounds, name, findHeadAxes(nest, result.store, name), headExtents);
+    BoundNests &of = each.emplace_back(editor, *bounds, name, findHeadAxes(nest, result.store), headExtents);
     for (const std::string &text : formats)
       of.addStatistics(text);
     llvm::append_range(nests, of.nests);
@@ -110,7 +109,7 @@ void Adapter::runBound() {
     if (planArray)
       code.store(plan, planArray, head);
     for (auto [o, array] : llvm::enumerate(estimateArrays)) {
-      Attribute size = editor.text(Twine(formats.size()));
+      Attribute size = editor.expr(formats.size());
       code.loops({editor.text("p")}, {size}, [&](Code &in, ValueRange p) {
         Value value = values[o][0];
         for (unsigned k = 1; k < formats.size(); ++k) {

@@ -25,7 +25,7 @@ Adapter::Extremes Adapter::addExtremes(BlockArgument array, unsigned along, unsi
       extents.push_back(extent);
     }
   names.append({editor.text("p"), editor.text("d")});
-  extents.append({editor.text(SymExpr(part.count)), type.getShape()[column]});
+  extents.append({editor.expr(part.count), type.getShape()[column]});
   axes.append({std::nullopt, column});
   std::string name = editor.nameOf(array).str();
   Type single = editor.f32();

@@ -75,15 +75,11 @@ const Mean *Adapter::findMean(const ScoreFold &score) {
 /// Returns true if a nest over the operand's rows has the indices of this nest.
 bool Adapter::hasRowsOfNest(const Operand &operand) {
   onf::LoadOp load = operand.load;
-  StringRef name = editor.nameOf(operand.array());
   auto type = cast<ArrayType>(operand.array().getType());
   unsigned rank = operand.rank(), next = 0;
-  if (load.getTerms().size() != rank || load.getConstant() != "0" || nest.getExtents().size() + 1 != rank)
+  if (!load.getSubscripts().isIdentity() || nest.getExtents().size() + 1 != rank)
     return false;
   for (unsigned axis = 0; axis < rank; ++axis) {
-    StringRef stride = cast<StringAttr>(load.getCoefficients()[axis]).getValue();
-    if (stride != (name + ".s" + Twine(axis)).str())
-      return false;
     if (axis == operand.axis)
       continue;
     if (load.getTerms()[axis] != nest.getBody().getArgument(next) || type.getShape()[axis] != nest.getExtents()[next])
@@ -103,7 +99,7 @@ Value Adapter::addShiftArray(const ScoreFold &score) {
 void Adapter::storeShift(Code &code, const ScoreFold &score, const Mean &mean, Value array, ValueRange indices) {
   IRMapping map;
   map.map(nest.getBody().getArguments(), indices);
-  SymExpr extent = getSymExpr(score.fold.getExtentAttr());
+  const SymExpr &extent = score.fold.getExtent();
   Value sum = code.fold("k", extent, [&](Code &at, Value k, Value &) {
     Value x = at.widen(loadAt(at, score.row, score.row.array(), k, map));
     IRMapping here = map;
@@ -120,9 +116,7 @@ std::optional<unsigned> Adapter::rowAxisOf(const ScoreFold &score) {
   std::optional<unsigned> found;
   for (auto [axis, term] : llvm::enumerate(load.getTerms()))
     if (term == row) {
-      auto stride = cast<StringAttr>(load.getCoefficients()[axis]).getValue();
-      if (found || load.getTerms().size() != score.row.rank() ||
-          stride != (editor.nameOf(score.row.array()) + ".s" + Twine(axis)).str())
+      if (found || load.getTerms().size() != score.row.rank() || load.getSubscripts().findAxis(axis) != axis)
         return std::nullopt;
       found = axis;
     }
@@ -140,7 +134,7 @@ Value Adapter::addPartsOf(Value largest, ArrayRef<Attribute> otherNames, ArrayRe
   SymExpr count = type.getExtent(last);
   SmallVector<Attribute> names(otherNames), extents(otherExtents);
   names.push_back(editor.text("p"));
-  extents.push_back(editor.text(SymExpr::floorDiv(count + SymExpr(kPart - 1), SymExpr(kPart))));
+  extents.push_back(editor.expr(SymExpr::floorDiv(count + SymExpr(kPart - 1), SymExpr(kPart))));
   std::string name = editor.nameOf(largest).str() + "_parts";
   Value parts = editor.addTemporary(name, extents, editor.f32());
   editor.addShortNest(names, extents, &where, [&](Code &code, ValueRange indices) {
@@ -223,7 +217,7 @@ RoundedArray Adapter::addScaleOfPart(const RowReader &rows) {
   } else {
     SmallVector<Attribute> names(rows.scaleNames), extents(rows.scaleExtents);
     names.push_back(editor.text("s"));
-    extents.push_back(editor.text(SymExpr(kScaleRows)));
+    extents.push_back(editor.expr(kScaleRows));
     some = editor.addTemporary(name + "_some", extents, single);
     editor.addNest(names, extents, &where, [&](Code &code, ValueRange at) {
       code.store(rows.largestOf(code, rows.withRow(at.drop_back(), placeOf(code, at.back()))), some, at);
@@ -388,7 +382,7 @@ Value Adapter::addReach(const ScoreFold &score, bool ofSample) {
   editor.addShortNest(picked.names, picked.extents, &sampled, [&](Code &code, ValueRange indices) {
     Value row = ofSample ? code.toIndex(code.load(picked.numbers, indices)) : indices.back();
     IRMapping map = mapIndices(indices.drop_back(), row);
-    Value square = code.fold("k", getSymExpr(score.fold.getExtentAttr()), [&](Code &in, Value k, Value &) {
+    Value square = code.fold("k", score.fold.getExtent(), [&](Code &in, Value k, Value &) {
       Value x = in.widen(loadAt(in, score.row, score.row.array(), k, map));
       return SmallVector<Code::State>{{Monoid::add, "square", in.mul(x, x)}};
     })[0];
@@ -467,7 +461,7 @@ Adapter::ScoreErrors Adapter::measureScores(Code &code, ValueRange head, unsigne
   for (auto [number, score] : llvm::enumerate(scores)) {
     RoundedArray keys = halfType ? halfOfKey(score, halfType) : rounded(score.key);
     Value squares = reach[number];
-    SymExpr count = getSymExpr(cast<StringAttr>(picked.extents.back()));
+    const SymExpr &count = getSymExpr(picked.extents.back());
     const ScoreFold &of = score;
     auto addSquare = [&](Code &in, Value r, SmallVectorImpl<Code::State> &terms) {
       terms.push_back({Monoid::max, "reach", in.load(squares, placed(head, {r}))});
@@ -497,7 +491,7 @@ Adapter::ScoreErrors Adapter::measureScores(Code &code, ValueRange head, unsigne
       most = fold("r", count, {addSquare, addFirst});
     } else {
       most = fold("r", count, {addSquare});
-      llvm::append_range(most, fold("m", getSymExpr(score.outer.getExtentAttr()), {addSteps}));
+      llvm::append_range(most, fold("m", score.outer.getExtent(), {addSteps}));
     }
     Value square = most[0];
     // The step of a key's largest element in 16 bits bounds that of its others. In f16 the loaded

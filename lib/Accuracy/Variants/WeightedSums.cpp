@@ -71,7 +71,7 @@ struct Adapter::ValueReader {
     extents.push_back(type().getShape()[weighted.axis]);
     if (!key.empty()) {
       names.insert(names.end() - !isLast, b.getStringAttr(key));
-      extents.insert(extents.end() - !isLast, b.getStringAttr(size.str()));
+      extents.insert(extents.end() - !isLast, ExprAttr::get(b.getContext(), size));
     }
     return {names, extents};
   }

@@ -7,7 +7,7 @@ using namespace moa;
 void AffineForm::add(Expr e, const SymExpr &factor) {
   auto symbolic = [](Expr x) -> std::optional<SymExpr> {
     if (x->kind == ExprKind::Extent)
-      return SymExpr::parse(x->text);
+      return x->extent.getValue();
     if (x->kind == ExprKind::Const)
       return SymExpr(cast<IntegerAttr>(x->value).getInt());
     return std::nullopt;

@@ -61,15 +61,15 @@ bool Derivation::readsInside(Expr e, IndexExtents indices) {
     if (node->kind == ExprKind::Reduce) {
       int64_t id = openings.indexFor(node);
       auto [body, present] = exprs.open(node, id);
-      indices.push_back({id, *SymExpr::parse(node->extent)});
+      indices.push_back({id, node->extent.getValue()});
       return visit(body) && (!present || visit(present));
     }
     if (node->kind == ExprKind::Psi && node->id >= 0) {
       ArrayType type = typeOfArray(kernel, temporaries, node->id);
       for (auto [axis, index] : llvm::enumerate(node->operands))
-        if (!reads.isInside(index, type.getExtent(axis).str(), [&](int64_t id) {
+        if (!reads.isInside(index, type.getExtent(axis), [&](int64_t id) {
               auto known = llvm::find_if(indices, [&](const auto &entry) { return entry.first == id; });
-              return known != indices.end() ? known->second.str() : std::string();
+              return known != indices.end() ? &known->second : nullptr;
             }))
           return false;
       return llvm::all_of(node->operands, visit);
@@ -131,8 +131,9 @@ void Derivation::remarkOnRows(const Association &a, int64_t row, const Twine &wh
   if (isTrial || !remarked.insert(a.sum).second)
     return;
   auto [place, name] = placeAndName(a.sum);
-  emitRemark(place) << "'" << name << "' is summed over '" << a.sum->extent << "' for each '" << exprs.indexName(row)
-                    << "', because " << why << " '" << exprs.indexName(row) << "' and the index of '" << a.sum->extent
+  emitRemark(place) << "'" << name << "' is summed over '" << a.sum->extent.getValue().str() << "' for each '"
+                    << exprs.indexName(row) << "', because " << why << " '" << exprs.indexName(row)
+                    << "' and the index of '" << a.sum->extent.getValue().str()
                     << "': rows cannot share the sums of products in it";
 }
 
@@ -332,7 +333,7 @@ std::optional<Derivation::Association> Derivation::findAssociation(Expr t, const
   if (found.bound ? shared.size() != 1 || found.row != shared[0] : !isProduct || hasWeights)
     return std::nullopt;
   auto elementWithin = [&] {
-    Expr index = exprs.index(j), size = exprs.extent(*SymExpr::parse(t->extent));
+    Expr index = exprs.index(j), size = exprs.extent(t->extent.getValue());
     return anyWithin(exprs, size, conjunctsOf(found.range), index);
   };
   if (found.range && (knows(found.range) || (found.bound && !elementWithin()))) {
@@ -347,9 +348,9 @@ std::optional<Derivation::Association> Derivation::findAssociation(Expr t, const
     if (isAlways)
       continue;
     IndexExtents indices = rows;
-    indices.push_back({j, *SymExpr::parse(t->extent)});
+    indices.push_back({j, t->extent.getValue()});
     if (term.inner)
-      indices.push_back({term.axis, *SymExpr::parse(term.inner->extent)});
+      indices.push_back({term.axis, term.inner->extent.getValue()});
     auto isInArrays = [&](Expr e) { return !e || readsInside(e, indices); };
     // Conditions must stay in bounds too: their guards do not apply when a whole part is computed.
     if (!llvm::all_of(ArrayRef<Expr>{term.term, term.scale, found.range, found.bound, found.ofRow}, isInArrays) ||
@@ -377,7 +378,7 @@ void Derivation::chooseBlocks(MutableArrayRef<Association> found) {
 }
 
 void Derivation::addCosts(const Association &a, const IndexExtents &extents, AssociationCosts &costs) {
-  SymExpr range = *SymExpr::parse(a.sum->extent);
+  const SymExpr &range = a.sum->extent.getValue();
   // If the range ends with the row, the row sums up its last block directly.
   SymExpr block(a.block / 2);
   costs.before = costs.before + countOver(a.sum->freeIndices, extents, range);
@@ -385,7 +386,7 @@ void Derivation::addCosts(const Association &a, const IndexExtents &extents, Ass
     costs.after = costs.after + countOver(a.sum->freeIndices, extents, block);
   SymExpr rate(knownExtent(a.sum) ? kPerStoredSum : 1);
   for (const SharedTerm &term : a.terms) {
-    SymExpr length = term.inner ? *SymExpr::parse(term.inner->extent) : SymExpr(1);
+    SymExpr length = term.inner ? term.inner->extent.getValue() : SymExpr(1);
     if (term.inner && costs.scores.insert(term.inner).second) {
       std::set<int64_t> rows = term.inner->freeIndices;
       rows.erase(a.j);
@@ -483,7 +484,7 @@ void Derivation::findAssociations(Expr value, IndexExtents rows, bool isAlways, 
     int64_t e = openings.indexFor(t);
     auto [body, present] = exprs.open(t, e);
     IndexExtents inside = rows;
-    inside.push_back({e, *SymExpr::parse(t->extent)});
+    inside.push_back({e, t->extent.getValue()});
     findAssociations(body, inside, isAlways && !present, seen, found);
   }
 }
@@ -548,6 +549,6 @@ Expr Derivation::anyOf(Expr e) {
     return nullptr;
   int64_t j = openings.indexFor(e);
   Expr present = exprs.open(e, j).second;
-  Expr index = exprs.index(j), size = exprs.extent(*SymExpr::parse(e->extent));
+  Expr index = exprs.index(j), size = exprs.extent(e->extent.getValue());
   return anyWithin(exprs, size, conjunctsOf(present), index);
 }

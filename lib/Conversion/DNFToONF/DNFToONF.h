@@ -1,7 +1,7 @@
 //===- DNFToONF.h - derivation of folds and addresses -----------*- C++ -*-===//
 //
 // Rewrites a dnf.kernel to an onf.kernel. Reductions become folds in as few passes as the rules R0
-// to R7 allow, and ψ becomes base + Σ stride·index.
+// to R7 allow, and ψ becomes a load at linear indices.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_CONVERSION_DNFTOONF_DNFTOONF_H

@@ -12,19 +12,19 @@ using namespace moa;
 /// Returns whether a row may carry one accumulator per index of an axis of this extent. The axis
 /// must be short and of known length, because the accumulators of a tile of rows must stay in fast
 /// memory.
-static bool isCarriable(StringRef extent) {
+static bool isCarriable(ExprAttr extent) {
   constexpr int64_t longest = 1024;
   auto n = knownExtent(extent);
   return n && *n <= longest;
 }
 
-Expr Derivation::makeAny(StringRef extent, int64_t index, Expr present) {
+Expr Derivation::makeAny(ExprAttr extent, int64_t index, Expr present) {
   if (present)
     return exprs.reduce(Monoid::or_, extent, index, exprs.boolean(true), present, TypeAttr(), exprs.indexName(index));
   if (auto n = knownExtent(extent))
     return exprs.boolean(*n > 0);
   Type type = IndexType::get(exprs.getContext());
-  Expr zero = exprs.constant(IntegerAttr::get(type, 0), type), size = exprs.extent(*SymExpr::parse(extent));
+  Expr zero = exprs.constant(IntegerAttr::get(type, 0), type), size = exprs.extent(extent.getValue());
   return exprs.greater(size, zero);
 }
 
@@ -241,7 +241,7 @@ int64_t Derivation::rowIndex(size_t axis, StringRef name) {
 IndexExtents Derivation::rowsOf(const Domain &domain) {
   IndexExtents rows;
   for (auto [k, axis] : llvm::enumerate(domain))
-    rows.push_back({rowIds[k], *SymExpr::parse(axis.extent)});
+    rows.push_back({rowIds[k], axis.extent.getValue()});
   return rows;
 }
 
@@ -278,7 +278,7 @@ void Derivation::addOutput(std::vector<NestPlan> &nests, OutputPlan output, cons
   if (same == nests.end())
     same = nests.insert(nests.end(), std::move(plan));
   if (output.carried) {
-    const std::string &extent = domain[*axis].extent;
+    ExprAttr extent = domain[*axis].extent;
     // Carried axes of one nest that differ in extent get different indices.
     int64_t id = *output.carried;
     if (same->carriedExtents.count(id) && same->carriedExtents[id] != extent) {
@@ -294,7 +294,7 @@ void Derivation::addOutput(std::vector<NestPlan> &nests, OutputPlan output, cons
 /// Returns the normalised value of an output at the row indices, 0 where it is absent.
 Expr Derivation::valueOf(std::vector<NestPlan> &nests, ExprImporter &importer, dnf::OutputOp op, const Domain &domain) {
   SmallVector<Expr> indices;
-  std::map<int64_t, std::string> extents;
+  std::map<int64_t, ExprAttr> extents;
   for (auto [k, axis] : llvm::enumerate(domain)) {
     int64_t id = rowIndex(k, axis.name);
     indices.push_back(exprs.index(id));
@@ -352,7 +352,7 @@ std::vector<NestPlan> Derivation::run() {
   for (dnf::OutputOp op : outputs) {
     Domain domain;
     for (auto [name, extent] : llvm::zip_equal(op.getNames(), op.getDomain()))
-      domain.push_back({cast<StringAttr>(name).getValue().str(), cast<StringAttr>(extent).getValue().str()});
+      domain.push_back({cast<StringAttr>(name).getValue().str(), cast<ExprAttr>(extent)});
     Expr value = valueOf(nests, importer, op, domain);
     IndexExtents rows = rowsOf(domain);
     unknownOfResult = llvm::count_if(rows, [](auto &row) { return !row.second.getConstant(); });
@@ -421,7 +421,7 @@ static bool mayCarry(ExprContext &exprs, Derivation &derivation, const NestPlan 
   if (!hasConditionsOn(axis, term, present))
     return true;
   IndexExtents indices = nest.rowExtents();
-  indices.push_back({axis, *SymExpr::parse(t->extent)});
+  indices.push_back({axis, t->extent.getValue()});
   return derivation.readsInside(sum, indices);
 }
 
@@ -524,8 +524,8 @@ std::pair<Location, std::string> Derivation::placeOf(const AccPlan &acc) {
 void Derivation::remark(const AccPlan &acc) {
   auto [place, name] = placeOf(acc);
   InFlightDiagnostic remark = emitRemark(place);
-  remark << "'" << name << "' takes another pass over '" << acc.reduce->extent << "': " << acc.rescale.reason
-         << ", blocked by " << shorten(exprs.strAsWritten(acc.rescale.blocked));
+  remark << "'" << name << "' takes another pass over '" << acc.reduce->extent.getValue().str()
+         << "': " << acc.rescale.reason << ", blocked by " << shorten(exprs.strAsWritten(acc.rescale.blocked));
   for (Expr earlier : exprs.writtenReductions(acc.rescale.blocked))
     remark.attachNote(exprs.places.find(earlier)->second) << "'" << exprs.writtenText(earlier) << "' is computed here";
 }
@@ -537,8 +537,9 @@ void Derivation::remarkOnRange(const AccPlan &acc, const AccPlan &other) {
     return a.present ? "where " + shorten(exprs.strAsWritten(a.present)) : std::string("everywhere");
   };
   auto [place, name] = placeOf(acc);
-  emitRemark(place) << "'" << name << "' takes another pass over '" << acc.reduce->extent << "': its terms are present "
-                    << rangeOf(acc) << ", those of '" << placeOf(other).second << "' " << rangeOf(other);
+  emitRemark(place) << "'" << name << "' takes another pass over '" << acc.reduce->extent.getValue().str()
+                    << "': its terms are present " << rangeOf(acc) << ", those of '" << placeOf(other).second << "' "
+                    << rangeOf(other);
 }
 
 /// Assigns the first pass in which `acc` can run: after everything it reads, or together with it if

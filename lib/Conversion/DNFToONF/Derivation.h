@@ -21,7 +21,8 @@ struct Temporary {
 
 /// The axes of a domain: the user's names of the indices and their extents.
 struct DomainAxis {
-  std::string name, extent;
+  std::string name;
+  ExprAttr extent;
 };
 using Domain = llvm::SmallVector<DomainAxis>;
 /// Free indices and their extents, from the outermost in.
@@ -31,7 +32,7 @@ using IndexExtents = llvm::SmallVector<std::pair<int64_t, SymExpr>>;
 bool isLess(const SymExpr &x, const SymExpr &y);
 bool isFloatSum(Expr e);
 /// Returns an extent, or that of a reduction's range, if it is a number.
-std::optional<int64_t> knownExtent(llvm::StringRef extent);
+std::optional<int64_t> knownExtent(ExprAttr extent);
 std::optional<int64_t> knownExtent(Expr reduce);
 /// Returns the indices of `all` that a value depends on, in the order of the axes of its array. The
 /// index `last`, the last axis of the result, comes last if it is given.
@@ -64,7 +65,7 @@ struct AccPlan {
 /// One pass over a range.
 struct FoldPlan {
   unsigned pass;
-  std::string extent;
+  ExprAttr extent;
   Expr present;
   int64_t index;
   llvm::SmallVector<AccPlan *> accs;
@@ -75,7 +76,8 @@ struct NestPlan {
   NestPlan() = default;
   NestPlan(NestPlan &&) = default;
   NestPlan &operator=(NestPlan &&) = default;
-  llvm::SmallVector<std::string> extents, names;
+  llvm::SmallVector<mlir::Attribute> extents; // ExprAttr
+  llvm::SmallVector<std::string> names;
   llvm::SmallVector<int64_t> rows;
   llvm::SmallVector<OutputPlan> outputs;
   std::vector<std::unique_ptr<AccPlan>> accs;
@@ -83,7 +85,7 @@ struct NestPlan {
   IndexExtents rowExtents() const {
     IndexExtents result;
     for (auto [id, extent] : llvm::zip_equal(rows, extents))
-      result.push_back({id, *SymExpr::parse(extent)});
+      result.push_back({id, getSymExpr(extent)});
     return result;
   }
   /// Returns the state that a reduction is, or null.
@@ -92,9 +94,9 @@ struct NestPlan {
     return acc == accs.end() ? nullptr : acc->get();
   }
   /// The free index of every fold over an extent.
-  std::map<std::string, int64_t> foldIndex;
+  llvm::DenseMap<ExprAttr, int64_t> foldIndex;
   /// Extents of carried indices.
-  std::map<int64_t, std::string> carriedExtents;
+  std::map<int64_t, ExprAttr> carriedExtents;
   /// Carried indices that no output has: reductions over them read states that carry them.
   llvm::SmallVector<int64_t> innerAxes;
   /// Temporaries are stored in nests of their own.
@@ -114,7 +116,7 @@ public:
   llvm::ArrayRef<Temporary> getTemporaries() const { return temporaries; }
   FoldRules &getRules() { return rules; }
   /// Returns the condition that 0 ≤ j < extent with `present` at `index` has an element.
-  Expr makeAny(llvm::StringRef extent, int64_t index, Expr present);
+  Expr makeAny(ExprAttr extent, int64_t index, Expr present);
   /// Returns ⊕ of the terms, each of them 0, that the state of `acc` leaves out (RescaleRule::leftOut).
   Expr makeLeftOut(const AccPlan &acc, int64_t index);
   /// Returns whether every read in `e` is in bounds for all values of these indices. A bound that
@@ -131,7 +133,7 @@ private:
   Expr distributePowers(Expr e, int64_t j, Expr body, Expr present);
   Expr hoistFactors(Expr e, int64_t j, Expr body, Expr present);
   Expr hoistFromExtreme(Expr e, int64_t j, Expr body, Expr present);
-  bool isAtMostOne(llvm::StringRef extent, int64_t j, Expr factor, Expr present);
+  bool isAtMostOne(ExprAttr extent, int64_t j, Expr factor, Expr present);
   bool isModerate(Expr e);
   bool mayLeaveRange(Expr e, int64_t j, llvm::ArrayRef<FoldRules::Factor> factors, Expr present);
   std::pair<Expr, Expr> conditionInTerm(Expr e, int64_t j, Expr body, Expr present);
@@ -319,7 +321,7 @@ Expr expandSum(ExprContext &exprs, FoldRules &rules, Expr sum, int64_t j, Expr b
 /// terms may read out of bounds. `extents` are those of the free indices of `e`, and `e` is needed
 /// where `present` holds (null: always).
 Expr guardSelections(ExprContext &exprs, dnf::KernelOp kernel, InsideReads &reads,
-                     const std::map<int64_t, std::string> &extents, Expr e, Expr present = nullptr);
+                     const std::map<int64_t, ExprAttr> &extents, Expr e, Expr present = nullptr);
 
 /// Emits the plans as an onf.kernel before `kernel`. Returns null, with an error, if a nest takes
 /// more operations than lib/Conversion/Limits.h allows with `most`.

@@ -57,8 +57,8 @@ private:
   void emitOutput(NestPlan &nest, OutputPlan &output);
   void emitStore(NestPlan &nest, OutputPlan &output);
 
-  AffineForm address(StringRef array, ArrayRef<Expr> indices);
-  void splitForm(const AffineForm &form, SmallVectorImpl<Value> &terms, SmallVectorImpl<Attribute> &coefficients);
+  /// Emits the terms of one index per axis, and returns the indices over them.
+  onf::SubscriptsAttr emitTerms(ArrayRef<Expr> indices, SmallVectorImpl<Value> &terms);
   /// Returns where a reduction was written.
   Location placeOf(Expr reduce) { return exprs.placeOf(reduce, loc); }
   /// Returns a placeholder, whose value the caller binds.
@@ -162,7 +162,7 @@ Value ONFEmitter::emit(Expr e) {
   case ExprKind::Index:
     llvm_unreachable("an index is bound by a region");
   case ExprKind::Extent:
-    result = onf::ExtentOp::create(b, loc, e->text);
+    result = onf::ExtentOp::create(b, loc, e->extent);
     break;
   case ExprKind::Const:
     result = arith::ConstantOp::create(b, loc, cast<TypedAttr>(e->value));
@@ -246,7 +246,7 @@ Value ONFEmitter::emitInnerReduce(Expr e, unsigned level) {
   for (Expr reduce : group)
     types.push_back(reduce->type);
   auto fold =
-      onf::FoldOp::create(b, placeOf(e), types, str(name), str(e->extent), onf::AxisAttr(), ArrayAttr(), ValueRange{});
+      onf::FoldOp::create(b, placeOf(e), types, str(name), e->extent, onf::AxisAttr(), ArrayAttr(), ValueRange{});
   b.setInsertionPoint(fold);
   int64_t j = exprs.freshIndex(name);
   OpBuilder nested(b);
@@ -285,35 +285,37 @@ Value ONFEmitter::emitInnerReduce(Expr e, unsigned level) {
 }
 
 //===----------------------------------------------------------------------===//
-// Addresses
+// Indices
 //===----------------------------------------------------------------------===//
 
-AffineForm ONFEmitter::address(StringRef array, ArrayRef<Expr> indices) {
-  AffineForm form;
-  for (auto [k, index] : llvm::enumerate(indices))
-    form.add(index, SymExpr::symbol((array + ".s" + Twine(k)).str()));
-  return form;
-}
-
-void ONFEmitter::splitForm(const AffineForm &form, SmallVectorImpl<Value> &terms,
-                           SmallVectorImpl<Attribute> &coefficients) {
-  for (auto &[term, coefficient] : form.terms) {
-    if (coefficient.isZero())
-      continue;
-    terms.push_back(emit(term));
-    coefficients.push_back(str(coefficient.str()));
+onf::SubscriptsAttr ONFEmitter::emitTerms(ArrayRef<Expr> indices, SmallVectorImpl<Value> &terms) {
+  SmallVector<AffineForm> forms(indices.size());
+  std::vector<onf::Subscript> axes(indices.size());
+  llvm::SetVector<Expr> used; // in order of first use
+  for (auto [form, axis, index] : llvm::zip_equal(forms, axes, indices)) {
+    form.add(index, SymExpr(1));
+    axis.constant = form.constant;
+    used.insert_range(llvm::make_first_range(form.terms));
   }
+  for (Expr term : used) {
+    bool isKept = false;
+    for (auto [form, axis] : llvm::zip_equal(forms, axes))
+      if (SymExpr factor = form.terms.lookup(term); !factor.isZero()) {
+        axis.factors[terms.size()] = factor;
+        isKept = true;
+      }
+    if (isKept)
+      terms.push_back(emit(term));
+  }
+  return onf::SubscriptsAttr::get(exprs.getContext(), std::move(axes));
 }
 
 Value ONFEmitter::emitLoad(Expr e) {
-  AffineForm form = address(exprs.inputNames[e->id], e->operands);
   unsigned level = levelOf(e);
   SmallVector<Value> terms;
-  SmallVector<Attribute> coefficients;
-  splitForm(form, terms, coefficients);
-  OpBuilder &b = regions[level]->builder;
-  return onf::LoadOp::create(b, place, e->type, target.getBody().getArgument(e->id), terms,
-                             b.getArrayAttr(coefficients), str(form.constant.str()));
+  onf::SubscriptsAttr subscripts = emitTerms(e->operands, terms);
+  return onf::LoadOp::create(regions[level]->builder, place, e->type, target.getBody().getArgument(e->id), terms,
+                             subscripts);
 }
 
 //===----------------------------------------------------------------------===//
@@ -323,13 +325,14 @@ Value ONFEmitter::emitLoad(Expr e) {
 Value ONFEmitter::emitAcc(NestPlan &nest, AccPlan &acc) {
   Expr e = acc.reduce;
   ++copies[placeOf(e)];
-  SmallVector<std::string> names, extents;
+  SmallVector<std::string> names;
+  SmallVector<Attribute> extents;
   Type type = e->type;
   MLIRContext *context = exprs.getContext();
   if (acc.carried) {
     names.push_back(exprs.indexName(*acc.carried).str());
     extents.push_back(nest.carriedExtents[*acc.carried]);
-    type = ArrayType::get(context, {str(extents[0])}, e->type);
+    type = ArrayType::get(context, {cast<ExprAttr>(extents[0])}, e->type);
   }
   // Values that do not depend on a carried index belong to the fold's region.
   Value scalar = acc.carried ? Value() : emit(acc.body);
@@ -342,9 +345,9 @@ Value ONFEmitter::emitAcc(NestPlan &nest, AccPlan &acc) {
     singular.push_back(FloatAttr::get(isa<FloatType>(ref->type) ? ref->type : Float64Type::get(context), value));
   }
   OpBuilder &b = regions.back()->builder;
-  auto op = onf::AccOp::create(b, placeOf(e), type, e->monoid, str(acc.name), strings(names), strings(extents), refs,
-                               others, acc.rescale.resets ? ScalarFn::select : ScalarFn::mul, b.getArrayAttr(singular),
-                               e->rounds, e->function);
+  auto op = onf::AccOp::create(b, placeOf(e), type, e->monoid, str(acc.name), strings(names), b.getArrayAttr(extents),
+                               refs, others, acc.rescale.resets ? ScalarFn::select : ScalarFn::mul,
+                               b.getArrayAttr(singular), e->rounds, e->function);
   b.setInsertionPoint(op);
   OpBuilder nested(b);
   Block *block = nested.createBlock(&op.getValue(), {}, SmallVector<Type>(names.size(), b.getIndexType()),
@@ -437,12 +440,12 @@ void ONFEmitter::settle(NestPlan &nest, FoldPlan &fold, onf::FoldOp op) {
 void ONFEmitter::emitFold(NestPlan &nest, FoldPlan &fold) {
   SmallVector<Type> types;
   for (AccPlan *acc : fold.accs)
-    types.push_back(
-        acc->carried ? ArrayType::get(exprs.getContext(), {str(nest.carriedExtents[*acc->carried])}, acc->reduce->type)
-                     : acc->reduce->type);
+    types.push_back(acc->carried
+                        ? ArrayType::get(exprs.getContext(), {nest.carriedExtents[*acc->carried]}, acc->reduce->type)
+                        : acc->reduce->type);
   OpBuilder &b = regions.back()->builder;
   auto op = onf::FoldOp::create(b, placeOf(fold.accs.front()->reduce), types, str(exprs.indexName(fold.index)),
-                                str(fold.extent), onf::AxisAttr(), ArrayAttr(), ValueRange{});
+                                fold.extent, onf::AxisAttr(), ArrayAttr(), ValueRange{});
   b.setInsertionPoint(op);
   OpBuilder nested(b);
   Block *block = nested.createBlock(&op.getBody(), {}, b.getIndexType(), loc);
@@ -478,13 +481,10 @@ void ONFEmitter::emitStore(NestPlan &nest, OutputPlan &output) {
   if (output.carried)
     indices.insert(indices.begin() + output.carriedAxis, exprs.index(*output.carried));
   unsigned array = target.getNumInputs() + output.result;
-  AffineForm form = address(target.getArrayName(array), indices);
   SmallVector<Value> terms;
-  SmallVector<Attribute> coefficients;
-  splitForm(form, terms, coefficients);
-  OpBuilder &b = regions.back()->builder;
-  onf::StoreOp::create(b, output.loc, value, target.getBody().getArgument(array), terms, b.getArrayAttr(coefficients),
-                       str(form.constant.str()));
+  onf::SubscriptsAttr subscripts = emitTerms(indices, terms);
+  onf::StoreOp::create(regions.back()->builder, output.loc, value, target.getBody().getArgument(array), terms,
+                       subscripts);
 }
 
 /// Strips the names from a location, because code would take them for its variables.
@@ -499,8 +499,9 @@ void ONFEmitter::emitOutput(NestPlan &nest, OutputPlan &output) {
   if (!output.carried)
     return emitStore(nest, output);
   OpBuilder &b = regions.back()->builder;
-  std::string extent = nest.carriedExtents[*output.carried];
-  auto loop = onf::ForOp::create(b, output.loc, strings({exprs.indexName(*output.carried).str()}), strings({extent}));
+  Attribute extent = nest.carriedExtents[*output.carried];
+  auto loop =
+      onf::ForOp::create(b, output.loc, strings({exprs.indexName(*output.carried).str()}), b.getArrayAttr(extent));
   b.setInsertionPoint(loop);
   OpBuilder nested(b);
   Block *block = nested.createBlock(&loop.getBody(), {}, b.getIndexType(), output.loc);
@@ -529,7 +530,7 @@ LogicalResult ONFEmitter::emitNest(NestPlan &nest) {
   written = 0;
   copies.clear();
   OpBuilder b = OpBuilder::atBlockEnd(&target.getBody().front());
-  auto loop = onf::ForOp::create(b, loc, strings(nest.names), strings(nest.extents));
+  auto loop = onf::ForOp::create(b, loc, strings(nest.names), b.getArrayAttr(nest.extents));
   size_t rank = nest.rows.size();
   Block *block =
       b.createBlock(&loop.getBody(), {}, SmallVector<Type>(rank, b.getIndexType()), SmallVector<Location>(rank, loc));

@@ -43,7 +43,7 @@ static bool isSameSum(ExprContext &exprs, FoldRules &rules, Expr a, Expr b) {
 
 /// Replaces every sum over `extent` in `value` by the equal one among `states`. Returns null if
 /// there is none.
-static Expr inStates(ExprContext &exprs, FoldRules &rules, Expr value, StringRef extent, ArrayRef<Expr> states) {
+static Expr inStates(ExprContext &exprs, FoldRules &rules, Expr value, ExprAttr extent, ArrayRef<Expr> states) {
   llvm::DenseMap<Expr, Expr> known;
   for (Expr result : outermostReductions(value)) {
     if (result->extent != extent || result->monoid == Monoid::or_)

@@ -185,10 +185,10 @@ std::optional<Summands> SumExpansion::separate(Expr e) {
 Expr SumExpansion::firstValue(Expr g) {
   Type index = IndexType::get(exprs.getContext());
   Expr zero = exprs.constant(IntegerAttr::get(index, 0), index);
-  auto extent = SymExpr::parse(sum->extent);
-  auto n = extent->getConstant();
+  const SymExpr &extent = sum->extent.getValue();
+  auto n = extent.getConstant();
   bool isNeverEmpty = n && *n > 0;
-  Expr any = exprs.greater(exprs.extent(*extent), zero);
+  Expr any = exprs.greater(exprs.extent(extent), zero);
   std::function<Expr(Expr)> atZero = [&](Expr e) -> Expr {
     if (e->kind == ExprKind::Index)
       return e->id == j ? zero : nullptr;
@@ -246,17 +246,17 @@ std::optional<Expr> SumExpansion::meanOfDistances(Expr h, Expr g, Expr first) {
       result->getPresent() || exprs.open(result, j).first != g)
     return std::nullopt;
   // n as a float: a constant, or a conversion of the extent.
-  auto extent = SymExpr::parse(sum->extent);
+  const SymExpr &extent = sum->extent.getValue();
   if (count->kind == ExprKind::Const) {
     auto value = floatValue(count);
-    auto n = extent->getConstant();
+    auto n = extent.getConstant();
     if (!value || !n || *value != static_cast<double>(*n))
       return std::nullopt;
   } else {
     Expr inner = count;
     while (inner->isOp("arith.sitofp") || inner->isOp("arith.index_cast"))
       inner = inner->operands[0];
-    if (inner == count || inner->kind != ExprKind::Extent || inner->text != sum->extent)
+    if (inner == count || inner->kind != ExprKind::Extent || inner->extent != sum->extent)
       return std::nullopt;
   }
   Expr distance = op("arith.subf", g, first);
@@ -327,10 +327,10 @@ Summands SumExpansion::shifted(const Summands &terms) {
 
 /// Returns Σ 1: the extent as a float.
 Expr SumExpansion::count() {
-  auto extent = SymExpr::parse(sum->extent);
-  if (auto n = extent->getConstant())
+  const SymExpr &extent = sum->extent.getValue();
+  if (auto n = extent.getConstant())
     return exprs.floatConstant(static_cast<double>(*n), type);
-  Expr wide = exprs.op("arith.index_cast", {exprs.extent(*extent)}, IntegerType::get(exprs.getContext(), 64));
+  Expr wide = exprs.op("arith.index_cast", {exprs.extent(extent)}, IntegerType::get(exprs.getContext(), 64));
   return exprs.op("arith.sitofp", {wide}, type);
 }
 

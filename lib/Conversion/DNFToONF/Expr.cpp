@@ -14,14 +14,13 @@ void ExprNode::Profile(llvm::FoldingSetNodeID &nodeId) const {
   for (Expr operand : operands)
     nodeId.AddPointer(operand);
   nodeId.AddInteger(id);
-  nodeId.AddString(text);
   nodeId.AddPointer(value.getAsOpaquePointer());
   nodeId.AddPointer(op ? op->getAsOpaquePointer() : nullptr);
   nodeId.AddPointer(attributes.getAsOpaquePointer());
   nodeId.AddInteger(static_cast<int>(monoid));
   nodeId.AddPointer(rounds.getAsOpaquePointer());
   nodeId.AddPointer(function.getAsOpaquePointer());
-  nodeId.AddString(extent);
+  nodeId.AddPointer(extent.getAsOpaquePointer());
 }
 
 Expr ExprContext::unique(ExprNode &&node) {
@@ -61,7 +60,7 @@ int64_t ExprContext::freshIndex(StringRef name) {
 
 int64_t Openings::indexFor(Expr reduce) {
   StringRef name = exprs.boundName(reduce);
-  SmallVector<int64_t, 1> &known = indices[{reduce->height, reduce->extent, name}];
+  SmallVector<int64_t, 1> &known = indices[{reduce->height, reduce->extent.getAsOpaquePointer(), name}];
   auto it = llvm::find_if(known, [&](int64_t index) { return !reduce->dependsOn(index); });
   if (it != known.end())
     return *it;
@@ -75,7 +74,7 @@ Expr ExprContext::extent(const SymExpr &value) {
   if (auto number = value.getConstant())
     return constant(IntegerAttr::get(node.type, *number), node.type);
   node.kind = ExprKind::Extent;
-  node.text = value.str();
+  node.extent = ExprAttr::get(context, value);
   return unique(std::move(node));
 }
 
@@ -120,7 +119,7 @@ Expr ExprContext::psi(int64_t input, ArrayRef<Expr> indices, Type type) {
 
 static std::optional<SymExpr> asSymExpr(Expr e) {
   if (e->kind == ExprKind::Extent)
-    return SymExpr::parse(e->text);
+    return e->extent.getValue();
   if (e->kind == ExprKind::Const && e->type.isIndex())
     return SymExpr(cast<IntegerAttr>(e->value).getInt());
   return std::nullopt;
@@ -248,7 +247,7 @@ Expr ExprContext::rename(Expr e, int64_t from, Expr to) {
   return go(e);
 }
 
-Expr ExprContext::reduce(Monoid monoid, StringRef extent, int64_t free, Expr body, Expr present, TypeAttr rounds,
+Expr ExprContext::reduce(Monoid monoid, ExprAttr extent, int64_t free, Expr body, Expr present, TypeAttr rounds,
                          StringRef name, FlatSymbolRefAttr function) {
   if (present == boolean(true))
     present = nullptr;
@@ -258,7 +257,7 @@ Expr ExprContext::reduce(Monoid monoid, StringRef extent, int64_t free, Expr bod
   node.kind = ExprKind::Reduce;
   node.type = body->type;
   node.monoid = monoid;
-  node.extent = extent.str();
+  node.extent = extent;
   node.rounds = rounds;
   node.function = function;
   node.operands.push_back(rename(body, free, bound));
@@ -409,9 +408,8 @@ MathTerm ExprContext::makeTerm(Expr e, PrintedTerms &terms) const {
   case ExprKind::Index:
     return {e->id >= 0 ? names[e->id].str() : "k" + std::to_string(-e->id)};
   case ExprKind::Extent: {
-    auto extent = SymExpr::parse(e->text);
-    bool atom = extent && (extent->getSymbol() || extent->getConstant());
-    return {e->text, atom ? MathTerm::Atom : MathTerm::Sum};
+    const SymExpr &extent = e->extent.getValue();
+    return {extent.str(), extent.getSymbol() || extent.getConstant() ? MathTerm::Atom : MathTerm::Sum};
   }
   case ExprKind::Const:
     if (auto value = dyn_cast<FloatAttr>(e->value))
@@ -431,7 +429,8 @@ MathTerm ExprContext::makeTerm(Expr e, PrintedTerms &terms) const {
     if (auto it = reductionNames.find(e); it != reductionNames.end())
       return {it->second};
     return {((e->function ? e->function.getValue() : getReductionSymbol(stringifyMonoid(e->monoid))) + "{k" +
-             Twine(e->height) + "<" + e->extent + "} " + term(e->operands[0], terms).at(MathTerm::Product))
+             Twine(e->height) + "<" + e->extent.getValue().str() + "} " +
+             term(e->operands[0], terms).at(MathTerm::Product))
                 .str(),
             MathTerm::Sum};
   }
@@ -517,7 +516,7 @@ Expr ExprImporter::operation(Operation *op, Env &env) {
     return exprs.psi(cast<BlockArgument>(psi.getArray()).getArgNumber(), indices, psi.getResult().getType());
   }
   if (auto extent = dyn_cast<dnf::ExtentOp>(op))
-    return exprs.extent(*SymExpr::parse(extent.getExpr()));
+    return exprs.extent(extent.getExpr());
   if (auto constant = dyn_cast<arith::ConstantOp>(op))
     return exprs.constant(constant.getValue(), constant.getType());
   if (auto call = dyn_cast<dnf::ApplyOp>(op))
@@ -529,8 +528,8 @@ Expr ExprImporter::operation(Operation *op, Env &env) {
     int64_t free = index->second;
     env[reduce.getBody().getArgument(0)] = exprs.index(free);
     auto [body, present] = block(reduce.getBody().front(), env);
-    Expr result = exprs.reduce(reduce.getMonoid(), reduce.getExtent(), free, body, present, reduce.getOperandTypeAttr(),
-                               reduce.getName(), reduce.getFunctionAttr());
+    Expr result = exprs.reduce(reduce.getMonoid(), reduce.getExtentAttr(), free, body, present,
+                               reduce.getOperandTypeAttr(), reduce.getName(), reduce.getFunctionAttr());
     exprs.places.try_emplace(result, op->getLoc());
     return result;
   }

@@ -37,14 +37,13 @@ struct ExprNode : llvm::FoldingSetNode {
   mlir::Type type;
   llvm::SmallVector<Expr, 3> operands;
   int64_t id = 0;                        // Index: number; Psi: input number
-  std::string text;                      // Extent: canonical text
   mlir::Attribute value;                 // Const
   std::optional<mlir::OperationName> op; // Op
   mlir::DictionaryAttr attributes;       // Op
   Monoid monoid = Monoid::add;           // Reduce
   mlir::TypeAttr rounds;                 // Reduce
   mlir::FlatSymbolRefAttr function;      // Reduce: the monoid `user`
-  std::string extent;                    // Reduce: the range
+  ExprAttr extent;                       // Extent: its value; Reduce: the range
   unsigned height = 0;                   // 1 + the deepest Reduce inside
   std::set<int64_t> freeIndices;
   unsigned serial = 0; // order of creation
@@ -85,7 +84,7 @@ public:
   Expr greater(Expr a, Expr b);
   Expr notBelow(Expr a, Expr b);
   /// ⊕ over `free` in 0 ≤ free < extent (where `present`) of body.
-  Expr reduce(Monoid monoid, llvm::StringRef extent, int64_t free, Expr body, Expr present, mlir::TypeAttr rounds,
+  Expr reduce(Monoid monoid, ExprAttr extent, int64_t free, Expr body, Expr present, mlir::TypeAttr rounds,
               llvm::StringRef name, mlir::FlatSymbolRefAttr function = {});
   /// Returns the body and condition of a reduction at a free index.
   std::pair<Expr, Expr> open(Expr reduce, int64_t free);
@@ -180,7 +179,7 @@ public:
 
 private:
   ExprContext &exprs;
-  std::map<std::tuple<unsigned, std::string, llvm::StringRef>, llvm::SmallVector<int64_t, 1>> indices;
+  std::map<std::tuple<unsigned, const void *, llvm::StringRef>, llvm::SmallVector<int64_t, 1>> indices;
 };
 
 /// Returns the reductions of `value` outside any other reduction, in order.

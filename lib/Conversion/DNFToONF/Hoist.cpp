@@ -35,7 +35,7 @@ bool Derivation::rescalable(Expr e, int64_t j, Expr body, Expr present) {
 
 /// Returns whether a factor of terms at `j` is exp(x − max x) with a maximum over at least these
 /// elements, and so is at most 1.
-bool Derivation::isAtMostOne(StringRef extent, int64_t j, Expr factor, Expr present) {
+bool Derivation::isAtMostOne(ExprAttr extent, int64_t j, Expr factor, Expr present) {
   if (!factor->isOp("math.exp") && !factor->isOp("math.exp2"))
     return false;
   Expr difference = factor->operands[0];

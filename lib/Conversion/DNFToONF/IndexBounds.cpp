@@ -27,7 +27,7 @@ SmallVector<Expr> moa::conjunctsOf(Expr condition) {
 static std::optional<int64_t> numberOf(Expr e) {
   if (e->kind == ExprKind::Const && isa<IntegerAttr>(e->value))
     return cast<IntegerAttr>(e->value).getInt();
-  return e->kind == ExprKind::Extent ? SymExpr::parse(e->text)->getConstant() : std::nullopt;
+  return e->kind == ExprKind::Extent ? e->extent.getValue().getConstant() : std::nullopt;
 }
 
 /// Returns the last index j that a comparison admits, or the first one; null if it does not bound
@@ -108,7 +108,7 @@ Expr moa::anyWithin(ExprContext &exprs, Expr size, ArrayRef<Expr> conditions, Ex
   }
   // max(0, first) ≤ min(size − 1, last), pair by pair.
   Expr zero = exprs.extent(SymExpr(0));
-  auto known = size->kind == ExprKind::Extent ? SymExpr::parse(size->text)->getConstant() : std::nullopt;
+  auto known = size->kind == ExprKind::Extent ? size->extent.getValue().getConstant() : std::nullopt;
   Expr any = known ? exprs.boolean(*known > 0) : exprs.greater(size, zero);
   auto require = [&](Expr condition) { any = exprs.op("arith.andi", {any, condition}); };
   if (last)

@@ -12,12 +12,12 @@ Term InsideReads::termOf(Expr e, ExtentOf extentOf) {
   TermContext &terms = prover->getTerms();
   switch (e->kind) {
   case ExprKind::Extent:
-    return terms.extent(e->text);
+    return terms.extent(e->extent.getValue());
   case ExprKind::Const:
     return terms.constant(e->value, e->type);
   case ExprKind::Index: {
-    std::string extent = e->id >= 0 ? extentOf(e->id) : "";
-    return extent.empty() ? nullptr : prover->getIndex(e->id, extent, exprs.indexName(e->id));
+    const SymExpr *extent = e->id >= 0 ? extentOf(e->id) : nullptr;
+    return extent ? prover->getIndex(e->id, *extent, exprs.indexName(e->id)) : nullptr;
   }
   case ExprKind::Op:
     break;
@@ -42,9 +42,9 @@ Term InsideReads::termOf(Expr e, ExtentOf extentOf) {
   return make ? make(terms, operands) : nullptr;
 }
 
-bool InsideReads::isInside(Expr index, StringRef extent, ExtentOf extentOf) {
+bool InsideReads::isInside(Expr index, const SymExpr &extent, ExtentOf extentOf) {
   if (index->kind == ExprKind::Index)
-    if (extentOf(index->id) == extent)
+    if (const SymExpr *own = extentOf(index->id); own && *own == extent)
       return true;
   if (!prover)
     prover.emplace(kernel);

@@ -13,11 +13,11 @@ namespace moa {
 /// arrays are unknown.
 class InsideReads {
 public:
-  /// Returns the extent that an index is below; empty if none is known.
-  using ExtentOf = llvm::function_ref<std::string(int64_t index)>;
+  /// Returns the extent that an index is below; null if none is known.
+  using ExtentOf = llvm::function_ref<const SymExpr *(int64_t index)>;
 
   InsideReads(ExprContext &exprs, dnf::KernelOp kernel) : exprs(exprs), kernel(kernel) {}
-  bool isInside(Expr index, llvm::StringRef extent, ExtentOf extentOf);
+  bool isInside(Expr index, const SymExpr &extent, ExtentOf extentOf);
 
 private:
   validation::Term termOf(Expr e, ExtentOf extentOf);

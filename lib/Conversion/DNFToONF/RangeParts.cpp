@@ -47,8 +47,8 @@ Expr Derivation::weighedTerm(std::vector<NestPlan> &nests, const Association &a,
   Expr first = exprs.op("arith.muli",
                         {exprs.op("arith.floordivsi", {exprs.index(a.j), exprs.extent(length)}), exprs.extent(length)});
   Expr operand = times(shared.right, exprs.op("arith.subi", {exprs.index(a.j), first}));
-  all.back() = {a.j, *SymExpr::parse(a.sum->extent)};
-  all.push_back({shared.axis, *SymExpr::parse(shared.inner->extent)});
+  all.back() = {a.j, a.sum->extent.getValue()};
+  all.push_back({shared.axis, shared.inner->extent.getValue()});
   operand = store(nests, operand, indicesOf(operand, all, rows.back().first), a.sum->rounds.getValue(),
                   name + "_weighed", loc, /*carries=*/false);
   // Rebuild the product in its original order, so that it stays a contraction, without factors that
@@ -66,7 +66,7 @@ Expr Derivation::weighedTerm(std::vector<NestPlan> &nests, const Association &a,
 Expr Derivation::storePrefix(std::vector<NestPlan> &nests, const Association &a, const SharedTerm &term,
                              const IndexExtents &rows, Expr before) {
   int64_t part = exprs.freshIndex("part"), place = exprs.freshIndex(exprs.boundName(a.sum));
-  SymExpr range = *SymExpr::parse(a.sum->extent), length(a.block);
+  SymExpr range = a.sum->extent.getValue(), length(a.block);
   SymExpr parts = SymExpr::floorDiv(range + SymExpr(a.block - 1), length);
   auto op = [&](StringRef name, Expr x, Expr y) { return exprs.op(name, {x, y}); };
   auto [loc, name] = placeAndName(a.sum);
@@ -77,12 +77,12 @@ Expr Derivation::storePrefix(std::vector<NestPlan> &nests, const Association &a,
   if (a.range)
     inside = exprs.both(inside, exprs.renamed(a.range, {{a.j, whole}}));
   Expr ofIndex = weighedTerm(nests, a, term, rows, exprs.index(place), whole);
-  Expr ofPart = exprs.reduce(Monoid::add, length.str(), place, ofIndex, inside, term.inner ? a.sum->rounds : TypeAttr(),
-                             exprs.boundName(a.sum));
+  Expr ofPart = exprs.reduce(Monoid::add, ExprAttr::get(exprs.getContext(), length), place, ofIndex, inside,
+                             term.inner ? a.sum->rounds : TypeAttr(), exprs.boundName(a.sum));
   exprs.inheritName(a.sum, ofPart);
   IndexExtents all = rows;
   if (term.inner)
-    all.push_back({term.axis, *SymExpr::parse(term.inner->extent)});
+    all.push_back({term.axis, term.inner->extent.getValue()});
   IndexExtents own = indicesOf(ofPart, all, rows.back().first);
   size_t outer = llvm::count_if(
       own, [&](auto &entry) { return !(term.inner && entry.first == term.axis) && entry.first != rows.back().first; });
@@ -104,8 +104,8 @@ Expr Derivation::storePrefix(std::vector<NestPlan> &nests, const Association &a,
     Expr fromEnd = exprs.index(part);
     stored = exprs.renamed(stored, {{part, op("arith.subi", exprs.extent(parts - SymExpr(1)), fromEnd)}});
   }
-  Expr upTo = exprs.reduce(Monoid::add, parts.str(), part, stored, exprs.greater(before, exprs.index(part)), TypeAttr(),
-                           "part");
+  Expr upTo = exprs.reduce(Monoid::add, ExprAttr::get(exprs.getContext(), parts), part, stored,
+                           exprs.greater(before, exprs.index(part)), TypeAttr(), "part");
   exprs.inheritName(a.sum, upTo);
   TypeAttr rounds = term.inner ? roundingOf(term.left, term.inner, a.sum) : TypeAttr();
   return store(nests, upTo, with(before->id, parts + SymExpr(1)), rounds ? rounds.getValue() : a.sum->type,
@@ -122,7 +122,7 @@ Expr Derivation::storePrefix(std::vector<NestPlan> &nests, const Association &a,
 /// The sums of parts, their running sums, and the products of rows with these are stored.
 Expr Derivation::buildAssociatedByParts(std::vector<NestPlan> &nests, const Association &a, const IndexExtents &rows) {
   Type type = a.sum->type;
-  SymExpr range = *SymExpr::parse(a.sum->extent), length(a.block), size(kRowBlock);
+  SymExpr range = a.sum->extent.getValue(), length(a.block), size(kRowBlock);
   SymExpr parts = SymExpr::floorDiv(range + SymExpr(a.block - 1), length);
   SymExpr numRows = llvm::find_if(rows, [&](auto &r) { return r.first == a.row; })->second;
   auto op = [&](StringRef name, Expr x, Expr y) { return exprs.op(name, {x, y}); };

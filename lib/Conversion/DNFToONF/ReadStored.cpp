@@ -197,7 +197,7 @@ Expr Derivation::readStored(Expr value, const IndexExtents &indices, bool isInsi
     auto [written, present] = exprs.open(value, e);
     Expr body = written;
     IndexExtents all = own;
-    all.push_back({e, *SymExpr::parse(value->extent)});
+    all.push_back({e, value->extent.getValue()});
     // An operand that the product rounds may be stored rounded.
     if (value->rounds)
       for (const FoldRules::Factor &factor : rules.factors(written))
@@ -244,7 +244,7 @@ void Derivation::readStored(std::vector<NestPlan> &nests) {
     };
     IndexExtents rows = nests[n].rowExtents();
     for (auto &[id, extent] : nests[n].carriedExtents)
-      rows.push_back({id, *SymExpr::parse(extent)});
+      rows.push_back({id, extent.getValue()});
     std::map<std::pair<Expr, bool>, Expr> known;
     for (OutputPlan &output : nests[n].outputs) {
       output.value = readStored(output.value, rows, false, mayRead, known);

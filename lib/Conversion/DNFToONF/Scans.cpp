@@ -47,7 +47,7 @@ static bool readsArrays(Expr value) {
 /// nothing else in the reduction depends on.
 std::optional<Derivation::Scan> Derivation::findScan(Expr e, const IndexExtents &all) {
   if (e->kind != ExprKind::Reduce || !e->getPresent() || e->function || !isa<FloatType>(e->type) ||
-      nominal(*SymExpr::parse(e->extent)) < kLeastScan)
+      nominal(e->extent.getValue()) < kLeastScan)
     return std::nullopt;
   Scan scan;
   scan.k = openings.indexFor(e);
@@ -87,7 +87,7 @@ Expr Derivation::storeScan(std::vector<NestPlan> &nests, Expr e, const IndexExte
     term = exprs.op("arith.select", {scan->others, term, exprs.constant(getIdentity(e->monoid, e->type), e->type)},
                     e->type);
   IndexExtents indices;
-  SymExpr range = *SymExpr::parse(e->extent);
+  const SymExpr &range = e->extent.getValue();
   SmallVector<SymExpr> extents{range};
   for (auto &index : all)
     if (term->dependsOn(index.first)) {

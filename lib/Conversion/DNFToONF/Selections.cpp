@@ -18,7 +18,7 @@ namespace {
 
 class SelectionGuards {
 public:
-  SelectionGuards(ExprContext &exprs, dnf::KernelOp kernel, InsideReads &reads, std::map<int64_t, std::string> extents)
+  SelectionGuards(ExprContext &exprs, dnf::KernelOp kernel, InsideReads &reads, std::map<int64_t, ExprAttr> extents)
       : exprs(exprs), openings(exprs), kernel(kernel), reads(reads), extents(std::move(extents)) {}
 
   Expr restrict(Expr e, Expr condition) {
@@ -114,7 +114,7 @@ private:
         for (auto [index, extent] : llvm::zip_equal(e->operands, type.getShape()))
           result |= !reads.isInside(index, extent.getValue(), [&](int64_t id) {
             auto known = extents.find(id);
-            return known != extents.end() ? known->second : std::string();
+            return known != extents.end() ? &known->second.getValue() : nullptr;
           });
       }
       bool divides =
@@ -128,7 +128,7 @@ private:
   Openings openings;
   dnf::KernelOp kernel;
   InsideReads &reads;
-  std::map<int64_t, std::string> extents; // of free indices
+  std::map<int64_t, ExprAttr> extents; // of free indices
   std::map<std::pair<Expr, Expr>, Expr> memo;
   llvm::DenseMap<Expr, bool> faults;
 };
@@ -136,6 +136,6 @@ private:
 } // namespace
 
 Expr moa::guardSelections(ExprContext &exprs, dnf::KernelOp kernel, InsideReads &reads,
-                          const std::map<int64_t, std::string> &extents, Expr e, Expr present) {
+                          const std::map<int64_t, ExprAttr> &extents, Expr e, Expr present) {
   return SelectionGuards(exprs, kernel, reads, extents).restrict(e, present);
 }

@@ -47,10 +47,7 @@ bool moa::isFloatSum(Expr e) {
   return e->kind == ExprKind::Reduce && e->monoid == Monoid::add && isa<FloatType>(e->type);
 }
 
-std::optional<int64_t> moa::knownExtent(StringRef extent) {
-  auto size = SymExpr::parse(extent);
-  return size ? size->getConstant() : std::nullopt;
-}
+std::optional<int64_t> moa::knownExtent(ExprAttr extent) { return extent.getValue().getConstant(); }
 
 std::optional<int64_t> moa::knownExtent(Expr reduce) { return knownExtent(reduce->extent); }
 
@@ -128,14 +125,12 @@ static SmallVector<SymExpr> joinParts(ArrayRef<SymExpr> extents) {
 /// than one axis.
 static std::optional<Excess> excessOver(ArrayRef<SymExpr> extents, Type type) {
   SmallVector<SymExpr> shape;
-  for (StringAttr extent : cast<ArrayType>(type).getShape())
-    shape.push_back(*SymExpr::parse(extent.getValue()));
-  SmallVector<std::string> have;
-  for (const SymExpr &extent : joinParts(shape))
-    have.push_back(extent.str());
+  for (ExprAttr extent : cast<ArrayType>(type).getShape())
+    shape.push_back(extent.getValue());
+  SmallVector<SymExpr> have = joinParts(shape);
   Excess excess;
   for (const SymExpr &extent : extents) {
-    auto it = llvm::find(have, extent.str());
+    auto it = llvm::find(have, extent);
     if (it != have.end()) {
       have.erase(it);
       continue;
@@ -206,7 +201,7 @@ Expr Derivation::store(std::vector<NestPlan> &nests, Expr value, const IndexExte
   SmallVector<Expr> at;
   for (auto [k, index] : llvm::enumerate(indices)) {
     auto &[id, extent] = index;
-    domain.push_back({exprs.indexName(id).str(), extent.str()});
+    domain.push_back({exprs.indexName(id).str(), ExprAttr::get(exprs.getContext(), extent)});
     extents.push_back(extent);
     rows.push_back({rowIndex(k, exprs.indexName(id)), extent});
     toRows[id] = exprs.index(rows.back().first);
@@ -244,7 +239,7 @@ Expr Derivation::storeParts(std::vector<NestPlan> &nests, Expr sum, const IndexE
                             Location loc) {
   int64_t part = exprs.freshIndex("part"), place = exprs.freshIndex(exprs.boundName(sum));
   int64_t j = exprs.freshIndex(exprs.boundName(sum));
-  SymExpr range = *SymExpr::parse(sum->extent), length(kPart);
+  SymExpr range = sum->extent.getValue(), length(kPart);
   auto [body, present] = exprs.open(sum, j);
   Expr whole =
       exprs.op("arith.addi", {exprs.op("arith.muli", {exprs.index(part), exprs.extent(length)}), exprs.index(place)});
@@ -252,8 +247,8 @@ Expr Derivation::storeParts(std::vector<NestPlan> &nests, Expr sum, const IndexE
   Expr inside = exprs.greater(exprs.extent(range), whole);
   if (present)
     inside = exprs.both(inside, exprs.renamed(present, split));
-  Expr ofPart = exprs.reduce(Monoid::add, length.str(), place, exprs.renamed(body, split), inside, sum->rounds,
-                             exprs.boundName(sum));
+  Expr ofPart = exprs.reduce(Monoid::add, ExprAttr::get(exprs.getContext(), length), place, exprs.renamed(body, split),
+                             inside, sum->rounds, exprs.boundName(sum));
   exprs.inheritName(sum, ofPart);
   SymExpr parts = SymExpr::floorDiv(range + SymExpr(kPart - 1), length);
   // The axis of parts comes after the leading rows and before the last axis.
@@ -262,7 +257,8 @@ Expr Derivation::storeParts(std::vector<NestPlan> &nests, Expr sum, const IndexE
   bool isLastRow = rows && llvm::is_contained(rowIds, indices.back().first);
   of.insert(of.begin() + (rows - isLastRow), {part, parts});
   Expr element = store(nests, ofPart, of, sum->type, (name + "_parts").str(), loc);
-  Expr result = exprs.reduce(Monoid::add, parts.str(), part, element, nullptr, TypeAttr(), "part");
+  Expr result =
+      exprs.reduce(Monoid::add, ExprAttr::get(exprs.getContext(), parts), part, element, nullptr, TypeAttr(), "part");
   exprs.inheritName(sum, result);
   if (observer)
     observer->rewrote("R4", sum, j, body, present, result);
@@ -334,8 +330,8 @@ std::optional<IndexExtents> Derivation::orderAsRead(Expr value, const IndexExten
       return;
     auto type = cast<ArrayType>(kernel.getBody().getArgument(node->id).getType());
     IndexExtents left = own, ordered;
-    for (StringAttr extent : type.getShape()) {
-      auto it = llvm::find_if(left, [&](auto &index) { return index.second.str() == extent.getValue(); });
+    for (ExprAttr extent : type.getShape()) {
+      auto it = llvm::find_if(left, [&](auto &index) { return index.second == extent.getValue(); });
       if (it == left.end())
         continue;
       ordered.push_back(*it);
@@ -353,7 +349,7 @@ std::optional<IndexExtents> Derivation::orderAsRead(Expr value, const IndexExten
 Expr Derivation::indexByGroup(Expr sum, IndexExtents &all, llvm::DenseMap<int64_t, Expr> &at) {
   for (auto &[id, extent] : all) {
     Expr group = nullptr, row = exprs.index(id);
-    std::string groups;
+    SymExpr groups;
     if (sum->dependsOn(id))
       walk(sum, [&](Expr node) {
         if (node->kind != ExprKind::Psi || node->id >= int64_t(kernel.getArgNames().size()))
@@ -363,7 +359,7 @@ Expr Derivation::indexByGroup(Expr sum, IndexExtents &all, llvm::DenseMap<int64_
           if (operand->isOp("arith.floordivsi") && operand->operands[0] == row &&
               !operand->operands[1]->dependsOn(id)) {
             group = operand;
-            groups = type.getExtent(axis).str();
+            groups = type.getExtent(axis);
           }
       });
     if (!group)
@@ -376,7 +372,7 @@ Expr Derivation::indexByGroup(Expr sum, IndexExtents &all, llvm::DenseMap<int64_
     sum = grouped;
     at[index] = group;
     id = index;
-    extent = *SymExpr::parse(groups);
+    extent = groups;
   }
   return sum;
 }
@@ -481,7 +477,7 @@ Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExte
   withStored[key] = outer;
   int64_t e = openings.indexFor(outer);
   auto [body, present] = exprs.open(outer, e);
-  all.push_back({e, *SymExpr::parse(outer->extent)});
+  all.push_back({e, outer->extent.getValue()});
   isAlways &= !present && !hasConditions(body);
   // Values of several reductions, and the reductions that remain once these values are loaded.
   llvm::DenseMap<Expr, Expr> values, stored;
@@ -589,7 +585,7 @@ Expr Derivation::storeSums(std::vector<NestPlan> &nests, Expr value, const Index
   Domain domain;
   for (auto &[id, extent] : rows) {
     indices.push_back(id);
-    domain.push_back({exprs.indexName(id).str(), extent.str()});
+    domain.push_back({exprs.indexName(id).str(), ExprAttr::get(exprs.getContext(), extent)});
   }
   std::optional<size_t> carried = chooseCarried(value, indices, domain);
   auto outside = std::exchange(withStored, {});
@@ -636,7 +632,7 @@ Expr Derivation::storeProducts(std::vector<NestPlan> &nests, Expr value, const I
     int64_t e = openings.indexFor(t);
     auto [body, present] = exprs.open(t, e);
     IndexExtents outer = inside;
-    outer.push_back({e, *SymExpr::parse(t->extent)});
+    outer.push_back({e, t->extent.getValue()});
     // As in a result, the rows come last among the axes before the last one.
     IndexExtents all = inside;
     llvm::append_range(all, rows);

@@ -20,7 +20,7 @@ double Derivation::workOf(Expr value) {
     return known->second;
   double terms = 0;
   if (value->kind == ExprKind::Reduce) {
-    const double indices = nominal(*SymExpr::parse(value->extent));
+    const double indices = nominal(value->extent.getValue());
     llvm::SetVector<Expr> inner;
     for (Expr operand : value->operands)
       for (Expr each : outermostReductions(operand))

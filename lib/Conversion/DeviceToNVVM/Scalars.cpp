@@ -127,7 +127,7 @@ Value KernelEmitter::compute(Operation *op, ValueRange in) {
     return to.constant(cast<TypedAttr>(constant.getValue()));
   }
   if (auto symbol = dyn_cast<device::SymbolOp>(op))
-    return symbolValue(*SymExpr::parse(symbol.getExpr()));
+    return symbolValue(symbol.getExpr());
   if (auto scalar = dyn_cast<device::ScalarOp>(op)) {
     Value passed = parameters[cast<BlockArgument>(scalar.getArray()).getArgNumber()];
     if (!type.isInteger(1))

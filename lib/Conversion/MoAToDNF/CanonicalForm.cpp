@@ -46,7 +46,9 @@ private:
   uint64_t of(Operation *op) {
     std::string text;
     llvm::raw_string_ostream os(text);
-    os << op->getName() << op->getAttrDictionary();
+    // The text of an expression counts, as ops print it.
+    auto toText = [](ExprAttr expr) { return StringAttr::get(expr.getContext(), expr.getValue().str()); };
+    os << op->getName() << op->getAttrDictionary().replace(toText);
     for (Type type : op->getResultTypes())
       os << type;
     SmallVector<uint64_t> parts{llvm::xxh3_64bits(text)};

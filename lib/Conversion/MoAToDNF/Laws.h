@@ -50,7 +50,7 @@ mlir::Value buildApply(mlir::OpBuilder &builder, mlir::Location loc, dnf::LetOp 
                        PsiContext &context);
 
 /// Returns the name of the index of an axis: the first letter of its extent, or "k".
-std::string indexName(llvm::StringRef extent);
+std::string indexName(const SymExpr &extent);
 /// Returns the names of the indices of an array.
 mlir::ArrayAttr indexNames(ArrayType type);
 

@@ -12,15 +12,15 @@ using namespace mlir;
 using namespace moa;
 using namespace moa::detail;
 
-std::string moa::detail::indexName(StringRef extent) {
-  bool hasLetter = !extent.empty() && llvm::isAlpha(extent.front());
-  return hasLetter ? extent.take_front(1).lower() : "k";
+std::string moa::detail::indexName(const SymExpr &extent) {
+  char first = extent.str().front();
+  return {llvm::isAlpha(first) ? llvm::toLower(first) : 'k'};
 }
 
 ArrayAttr moa::detail::indexNames(ArrayType type) {
   Builder b(type.getContext());
   SmallVector<Attribute> names;
-  for (StringAttr extent : type.getShape())
+  for (ExprAttr extent : type.getShape())
     names.push_back(b.getStringAttr(indexName(extent.getValue())));
   return b.getArrayAttr(names);
 }
@@ -76,17 +76,16 @@ protected:
     written.push_back({made, writtenAs(index)});
     return made;
   }
-  Value extent(StringRef text) const {
-    if (auto expr = SymExpr::parse(text))
-      if (auto value = expr->getConstant())
-        return arith::ConstantIndexOp::create(*b, *loc, *value);
-    return dnf::ExtentOp::create(*b, *loc, text);
+  Value extent(const SymExpr &expr) const {
+    if (auto value = expr.getConstant())
+      return arith::ConstantIndexOp::create(*b, *loc, *value);
+    return dnf::ExtentOp::create(*b, *loc, expr);
   }
   /// Builds the reduction of `body(j)` over one axis.
-  Value reduce(Monoid monoid, StringAttr extent, Type type, TypeAttr rounds, function_ref<Value(Value)> body,
+  Value reduce(Monoid monoid, const SymExpr &extent, Type type, TypeAttr rounds, function_ref<Value(Value)> body,
                FlatSymbolRefAttr function = FlatSymbolRefAttr()) const {
-    auto op = dnf::ReduceOp::create(*b, *loc, type, monoid, extent, b->getStringAttr(indexName(extent.getValue())),
-                                    rounds, function);
+    auto op =
+        dnf::ReduceOp::create(*b, *loc, type, monoid, extent, b->getStringAttr(indexName(extent)), rounds, function);
     OpBuilder::InsertionGuard guard(*b);
     Block *block = b->createBlock(&op.getBody(), {}, b->getIndexType(), getBarePlace(*loc));
     Value value = body(block->getArgument(0));
@@ -145,7 +144,7 @@ MOA_PSI_LAW(PsiMask, MaskOp) {
 MOA_PSI_LAW(PsiReduce, ReduceOp) {
   ArrayType type = op.getInput().getType();
   return reduce(
-      op.getMonoid(), type.getShape()[op.getAxis()], type.getElementType(), TypeAttr(),
+      op.getMonoid(), type.getExtent(op.getAxis()), type.getElementType(), TypeAttr(),
       [&](Value j) {
         SmallVector<Value> index(i);
         index.insert(index.begin() + op.getAxis(), j);
@@ -160,7 +159,7 @@ MOA_PSI_LAW(PsiInner, InnerOp) {
   unsigned frame = op.getFrame();
   unsigned cut = lhs.getRank() - 1 + (op.getLhsFramed() ? 0 : frame);
   ArrayRef<Value> index(i);
-  return reduce(op.getMonoid(), lhs.getShape().back(), op.getResult().getType().getElementType(),
+  return reduce(op.getMonoid(), lhs.getExtent(lhs.getRank() - 1), op.getResult().getType().getElementType(),
                 op.getOperandTypeAttr(), [&](Value l) {
                   SmallVector<Value> left, right;
                   if (op.getLhsFramed())
@@ -194,7 +193,7 @@ MOA_PSI_LAW(PsiPsi, PsiOp) {
     LocationAttr text = k < texts.size() ? texts[k] : LocationAttr(), from;
     for (Value value : around)
       from = from ? from : writtenAs(value);
-    StringAttr extent = op.getInput().getType().getShape()[op.getDims()[k]];
+    ExprAttr extent = op.getInput().getType().getShape()[op.getDims()[k]];
     auto iota = indices.getDefiningOp<IotaOp>();
     // An index that runs over the whole axis keeps the text of the outer index.
     bool passes = !text || (iota && iota.getResult().getType().getShape()[0] == extent);
@@ -242,17 +241,17 @@ MOA_PSI_LAW(PsiReshape, ReshapeOp) {
     Value flat;
     for (; a < endTo; ++a) {
       if (flat)
-        flat = arith::MulIOp::create(*this->b, *loc, flat, extent(to.getShape()[a].getValue()));
+        flat = arith::MulIOp::create(*this->b, *loc, flat, extent(to.getExtent(a)));
       flat = flat ? arith::AddIOp::create(*this->b, *loc, flat, i[a]).getResult() : i[a];
     }
     if (!flat)
-      flat = extent("0");
+      flat = extent(0);
     for (unsigned k = endFrom; k-- > b;) {
       if (k == b) {
         index[k] = flat;
         break;
       }
-      Value n = extent(from.getShape()[k].getValue());
+      Value n = extent(from.getExtent(k));
       Value quotient = arith::FloorDivSIOp::create(*this->b, *loc, flat, n);
       Value whole = arith::MulIOp::create(*this->b, *loc, quotient, n);
       index[k] = arith::SubIOp::create(*this->b, *loc, flat, whole);
@@ -272,8 +271,7 @@ MOA_PSI_LAW(PsiSlice, SliceOp) {
 
 /// <i> ψ (A ⧺ B) = <i> ψ A if i < n, else <i − n> ψ B
 MOA_PSI_LAW(PsiCat, CatOp) {
-  StringAttr n = op.getLhs().getType().getShape()[op.getAxis()];
-  Value index = i[op.getAxis()], count = extent(n.getValue());
+  Value index = i[op.getAxis()], count = extent(op.getLhs().getType().getExtent(op.getAxis()));
   Value isFirst = arith::CmpIOp::create(*b, *loc, arith::CmpIPredicate::slt, index, count);
   Value first = at(op.getLhs(), i);
   i[op.getAxis()] = inherit(arith::SubIOp::create(*b, *loc, index, count), index);
@@ -284,7 +282,7 @@ MOA_PSI_LAW(PsiCat, CatOp) {
 MOA_PSI_LAW(PsiReverse, ReverseOp) {
   SymExpr last = op.getInput().getType().getExtent(op.getAxis()) - SymExpr(1);
   Value &index = i[op.getAxis()];
-  index = inherit(arith::SubIOp::create(*b, *loc, extent(last.str()), index), index);
+  index = inherit(arith::SubIOp::create(*b, *loc, extent(last), index), index);
   return at(op.getInput(), i);
 }
 
@@ -292,7 +290,7 @@ MOA_PSI_LAW(PsiReverse, ReverseOp) {
 MOA_PSI_LAW(PsiRotate, RotateOp) {
   Value &index = i[op.getAxis()];
   Value sum = arith::AddIOp::create(*b, *loc, index, extent(op.getBy()));
-  Value n = extent(op.getInput().getType().getShape()[op.getAxis()].getValue());
+  Value n = extent(op.getInput().getType().getExtent(op.getAxis()));
   index = inherit(buildScalarFn(*b, *loc, ScalarFn::mod, {sum, n}), index);
   return at(op.getInput(), i);
 }

@@ -101,8 +101,7 @@ static std::optional<ColumnRuns> findColumnRuns(ForOp nest) {
     return std::nullopt;
   form.rowAxis = *axis;
   // With fewer rows than half of the lanes, columns are better neighbours.
-  auto extent = SymExpr::parse(cast<StringAttr>(nest.getExtents()[*axis]).getValue());
-  auto size = extent->getConstant();
+  auto size = getSymExpr(nest.getExtents()[*axis]).getConstant();
   if (size && *size < kLanes / 2)
     return std::nullopt;
   if (size && *size % (kMostRows * kLanes) == 0)
@@ -136,7 +135,7 @@ public:
   LogicalResult run();
 
 private:
-  SymExpr extent(unsigned axis) { return *SymExpr::parse(cast<StringAttr>(form.nest.getExtents()[axis]).getValue()); }
+  const SymExpr &extent(unsigned axis) { return getSymExpr(form.nest.getExtents()[axis]); }
   StringRef nameOf(unsigned axis) { return cast<StringAttr>(form.nest.getNames()[axis]).getValue(); }
   SymExpr tiles(unsigned axis) {
     SymExpr size(axis == form.rowAxis ? form.rowsPerLane * kLanes : kWarps * form.width);
@@ -204,7 +203,7 @@ void ColumnKernel::bindIndices(ScalarCode &code) {
   auto digit = [&](const SymExpr &radix, StringRef name) -> Value {
     if (--left == 0)
       return rest;
-    return code.takeDigit(rest, code.narrow(code.symbol(radix.str())), name);
+    return code.takeDigit(rest, code.narrow(code.symbol(radix)), name);
   };
   unsigned rowAxis = form.rowAxis, columnAxis = form.columnAxis();
   Value rowTile = digit(tiles(rowAxis), "row_tile"), columnTile = digit(tiles(columnAxis), "column_tile");
@@ -232,10 +231,10 @@ void ColumnKernel::bindIndices(ScalarCode &code) {
   for (unsigned axis = columnAxis; axis-- > 0;)
     if (axis != rowAxis)
       code.bind(body.getArgument(axis), digit(extent(axis), nameOf(axis)));
-  inside = less(code, first, code.symbol(extent(columnAxis).str()));
+  inside = less(code, first, code.symbol(extent(columnAxis)));
   auto rows = extent(rowAxis).getConstant();
   if (!rows || *rows % kLanes != 0)
-    inside = code.both(less(code, firstRow, code.symbol(extent(rowAxis).str())), inside);
+    inside = code.both(less(code, firstRow, code.symbol(extent(rowAxis))), inside);
 }
 
 /// Returns whether a condition holds for all columns of a run. A bound of the column is evaluated
@@ -270,7 +269,7 @@ Value ColumnKernel::holdsForRun(ScalarCode &code, Value condition) {
 Value ColumnKernel::isPlain(ScalarCode &code) {
   Value result;
   if (!isWhole()) {
-    Value columns = code.symbol(extent(form.columnAxis()).str());
+    Value columns = code.symbol(extent(form.columnAxis()));
     result = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sle, plus(code, first, form.width), columns);
   }
   for (Value condition : form.conditions)
@@ -347,8 +346,7 @@ void ColumnKernel::fill(ScalarCode &code, const Buffers &buffers, bool plain) {
       for (auto [store, buffer] : buffers)
         memref::StoreOp::create(b, code.loc, code.stored(store), buffer, element);
     };
-    plain ? computeElement()
-          : code.when(less(code, index, code.symbol(extent(form.columnAxis()).str())), computeElement);
+    plain ? computeElement() : code.when(less(code, index, code.symbol(extent(form.columnAxis()))), computeElement);
   });
 }
 
@@ -388,9 +386,8 @@ void ColumnKernel::fillPairs(ScalarCode &code, ArrayRef<Buffers> rows) {
 
 void ColumnKernel::store(ScalarCode &code, const Buffers &buffers) {
   SymExpr columns = extent(form.columnAxis());
-  Value count = isWhole()
-                    ? code.index(form.width)
-                    : arith::SubIOp::create(b, code.named("count"), code.symbol(columns.str()), first).getResult();
+  Value count = isWhole() ? code.index(form.width)
+                          : arith::SubIOp::create(b, code.named("count"), code.symbol(columns), first).getResult();
   for (auto [store, buffer] : buffers) {
     code.open();
     code.bind(column, first);
@@ -444,7 +441,7 @@ LogicalResult ColumnKernel::run() {
   for (unsigned axis = 0; axis < form.columnAxis(); ++axis)
     if (axis != form.rowAxis)
       blocks = extent(axis) * blocks;
-  beginKernel(b, form.nest, program, Twine(kernelNumber), blocks.str(), kWarps * kLanes);
+  beginKernel(b, form.nest, program, Twine(kernelNumber), blocks, kWarps * kLanes);
   ScalarCode code(b, mapArrays(form.nest, program), form.nest.getLoc());
   Value chosen = onf::ForOp(form.nest).buildChoice();
   findPairs();

@@ -97,7 +97,7 @@ Value yielded(Region &region) { return cast<YieldOp>(region.front().back()).getV
 
 void FoldWriter::overAxes(AccOp acc, llvm::function_ref<void(ValueRange)> body) {
   if (code.lanes) {
-    StringRef extent = cast<StringAttr>(acc.getExtents()[0]).getValue();
+    const SymExpr &extent = getSymExpr(acc.getExtents()[0]);
     code.lanes->overColumns(acc.getValue().front(), cast<StringAttr>(acc.getNames()[0]).getValue(), extent,
                             std::nullopt, {}, {}, [&](Value, ValueRange) {
                               body(code.lanes->getPlace());
@@ -109,7 +109,7 @@ void FoldWriter::overAxes(AccOp acc, llvm::function_ref<void(ValueRange)> body) 
   std::function<void(unsigned)> nest = [&](unsigned axis) {
     if (axis == acc.getExtents().size())
       return body(indices);
-    StringRef extent = cast<StringAttr>(acc.getExtents()[axis]).getValue();
+    const SymExpr &extent = getSymExpr(acc.getExtents()[axis]);
     StringRef name = cast<StringAttr>(acc.getNames()[axis]).getValue();
     Value end = code.symbol(extent);
     code.loop(code.index(0), end, name, [&](Value index) {
@@ -128,12 +128,10 @@ Values FoldWriter::initialise() {
     State state;
     if (auto array = dyn_cast<ArrayType>(acc.getResult().getType())) {
       SmallVector<int64_t> shape;
-      for (Attribute text : acc.getExtents()) {
-        auto expr = SymExpr::parse(cast<StringAttr>(text).getValue());
-        auto extent = expr ? expr->getConstant() : std::nullopt;
+      for (const SymExpr &expr : acc.getExtents().getAsValueRange<ExprAttr>()) {
+        auto extent = expr.getConstant();
         if (!extent) {
-          acc.emitError("the state '") << acc.getName() << "' carries an axis of extent "
-                                       << cast<StringAttr>(text).getValue()
+          acc.emitError("the state '") << acc.getName() << "' carries an axis of extent " << expr.str()
                                        << "; code for a GPU keeps states in registers and needs a constant";
           code.failed = true;
         }
@@ -143,7 +141,7 @@ Values FoldWriter::initialise() {
       Value zero = identity(acc, array.getElementType());
       auto clear = [&](ValueRange at) { memref::StoreOp::create(b, code.loc, zero, state.memory, at); };
       if (code.lanes) {
-        StringRef extent = cast<StringAttr>(acc.getExtents()[0]).getValue();
+        const SymExpr &extent = getSymExpr(acc.getExtents()[0]);
         type = code.lanes->stateType(extent, array.getElementType());
         state.memory = memref::AllocaOp::create(b, code.named(acc.getName()), type);
         code.lanes->overState(extent, cast<StringAttr>(acc.getNames()[0]).getValue(), clear);
@@ -251,8 +249,7 @@ Value FoldWriter::roundedOperand(AccOp acc, Value operand, bool isElement) {
 
 /// Returns whether the rounding errors of a sum would exceed the promised bound.
 bool FoldWriter::isLongSum(AccOp acc) {
-  auto extent = SymExpr::parse(fold.getExtent());
-  auto count = extent ? extent->getConstant() : std::nullopt;
+  auto count = fold.getExtent().getConstant();
   if (isOverColumns)
     count = code.lanes->termsOf(fold.getExtent());
   return rows::isPureSum(acc) && acc.getExtents().empty() && (!count || *count > 256);

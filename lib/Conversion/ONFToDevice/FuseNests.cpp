@@ -6,7 +6,6 @@
 // the chunks before, to the contractions of Q·Kᵀ within the chunk.
 //
 //===----------------------------------------------------------------------===//
-#include "lib/Analysis/Subscripts.h"
 #include "lib/Conversion/ONFToDevice/ONFToDevice.h"
 #include "lib/Conversion/ONFToDevice/Tiles.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -33,7 +32,7 @@ public:
 private:
   bool findPlaces();
   bool findIndices();
-  Value build(const Subscript &subscript, Location loc);
+  Value build(const LinearIndex &subscript, Location loc);
   void remove();
 
   onf::KernelOp kernel;
@@ -43,7 +42,7 @@ private:
   StoreOp store;
   ForOp from, to, stores;
   FoldOp fold;                          // of `to`
-  SmallVector<Subscript> subscripts;    // of the load
+  SmallVector<LinearIndex> subscripts;  // of the load
   llvm::DenseMap<Value, unsigned> axes; // array axes, by the store's indices
 };
 } // namespace
@@ -58,12 +57,9 @@ ForOp moa::getNest(Operation *op) {
 
 llvm::DenseMap<Value, unsigned> moa::findAxes(StoreOp store) {
   llvm::DenseMap<Value, unsigned> axes;
-  unsigned array = cast<BlockArgument>(store.getArray()).getArgNumber();
-  StringRef name = store->getParentOfType<onf::KernelOp>().getArrayName(array);
-  for (auto [term, text] : llvm::zip(store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>()))
-    for (unsigned axis = 0; axis < store.getArray().getType().getRank(); ++axis)
-      if (text == (name + ".s" + Twine(axis)).str())
-        axes[term] = axis;
+  for (unsigned axis = 0; axis < store.getArray().getType().getRank(); ++axis)
+    if (Value index = store.getIndex(axis).getValue())
+      axes[index] = axis;
   return axes;
 }
 
@@ -111,13 +107,11 @@ bool Fusion::findPlaces() {
 /// Finds the values of the store's indices at the load. All but that of the inner loop must be
 /// known before the fold.
 bool Fusion::findIndices() {
-  auto found = getSubscripts(load);
-  if (!found)
-    return false;
-  subscripts = std::move(*found);
+  for (unsigned axis = 0; axis < load.getArray().getType().getRank(); ++axis)
+    subscripts.push_back(load.getIndex(axis));
   axes = findAxes(store);
   Value inner = stores.getBody().getArgument(0), loaded = cast<ForOp>(load->getParentOp()).getBody().getArgument(0);
-  auto isKnown = [&](const Subscript &subscript) {
+  auto isKnown = [&](const LinearIndex &subscript) {
     return llvm::all_of(subscript.terms, [&](const auto &term) {
       Operation *op = term.first.getDefiningOp();
       return op ? op->getBlock() == fold->getBlock() && op->isBeforeInBlock(fold)
@@ -127,19 +121,15 @@ bool Fusion::findIndices() {
   for (Value index : from.getBody().getArguments())
     if (!axes.contains(index) || !isKnown(subscripts[axes[index]]))
       return false;
-  if (!axes.contains(inner))
-    return false;
-  const Subscript &last = subscripts[axes[inner]];
-  return last.constant.isZero() && last.terms.size() == 1 && last.terms[0].first == loaded &&
-         last.terms[0].second == SymExpr(1);
+  return axes.contains(inner) && subscripts[axes[inner]].getValue() == loaded;
 }
 
-Value Fusion::build(const Subscript &subscript, Location loc) {
+Value Fusion::build(const LinearIndex &subscript, Location loc) {
   Value sum;
   auto extent = [&](const SymExpr &expr) -> Value {
     if (auto number = expr.getConstant())
       return arith::ConstantOp::create(b, loc, b.getIndexAttr(*number));
-    return onf::ExtentOp::create(b, loc, b.getIndexType(), expr.str());
+    return onf::ExtentOp::create(b, loc, b.getIndexType(), expr);
   };
   for (auto &[term, factor] : subscript.terms) {
     Value part = factor == SymExpr(1) ? term : arith::MulIOp::create(b, loc, term, extent(factor)).getResult();
@@ -171,7 +161,7 @@ ForOp Fusion::run() {
       b.clone(op, map);
   b.setInsertionPoint(load);
   Value inner = stores.getBody().getArgument(0);
-  map.map(inner, subscripts[axes[inner]].terms[0].first);
+  map.map(inner, subscripts[axes[inner]].getValue());
   for (Operation &op : stores.getBody().front())
     if (!isa<StoreOp>(op))
       b.clone(op, map);

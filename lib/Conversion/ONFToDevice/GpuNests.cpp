@@ -1,6 +1,5 @@
 //===- GpuNests.cpp - forms of nests as data of the cost model ------------===//
 #include "lib/Conversion/ONFToDevice/GpuNests.h"
-#include "lib/Support/Constant.h"
 
 using namespace mlir;
 using namespace moa;
@@ -213,8 +212,8 @@ llvm::Expected<GpuNest> moa::readNest(onf::ForOp op, ArrayAttr forms) {
   GpuNest nest;
   nest.axes = namesOf(op);
   nest.folds = foldsOf(op);
-  for (StringRef extent : op.getExtents().getAsValueRange<StringAttr>())
-    nest.extents.push_back(constantOf(extent));
+  for (const SymExpr &extent : op.getExtents().getAsValueRange<ExprAttr>())
+    nest.extents.push_back(extent.getConstant());
   for (auto form : forms.getAsRange<onf::FormAttr>()) {
     if (form.getName() == kTilesForm && form.getData()) {
       auto folds = llvm::to_vector(op.getBody().getOps<onf::FoldOp>());

@@ -6,7 +6,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Analysis/Launched.h"
-#include "lib/Analysis/Subscripts.h"
 #include "lib/Conversion/ONFToDevice/ONFToDevice.h"
 #include "lib/Conversion/ONFToDevice/Tiles.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -70,17 +69,18 @@ bool CopiedArray::findUsers() {
 bool CopiedArray::findSourceIndices() {
   llvm::DenseMap<Value, unsigned> axes = findAxes(store);
   ArrayType to = store.getArray().getType(), from = copied.getArray().getType();
-  auto subscripts = getSubscripts(copied);
-  if (!subscripts || axes.size() != to.getRank() || from.getRank() == 0)
+  if (axes.size() != to.getRank() || from.getRank() == 0)
     return false;
-  for (auto [axis, subscript] : llvm::enumerate(*subscripts)) {
+  for (unsigned axis = 0; axis < from.getRank(); ++axis) {
+    LinearIndex subscript = copied.getIndex(axis);
     if (!subscript.constant.isZero() || subscript.terms.size() != 1)
       return false;
-    auto [index, times] = takeApart(subscript.terms[0].first);
+    auto [term, factor] = subscript.terms.front();
+    auto [index, times] = takeApart(term);
     auto found = axes.find(index);
     if (found == axes.end())
       return false;
-    SourceIndex source{found->second, times * subscript.terms[0].second};
+    SourceIndex source{found->second, times * factor};
     // On a longer axis, a tile of the source would have values where a tile of the copy has zeros.
     if (source.step == SymExpr(1) && to.getExtent(source.axis) != from.getExtent(axis))
       return false;
@@ -94,7 +94,7 @@ bool CopiedArray::isReadable() {
   auto copies = getNest(store);
   return llvm::all_of(loads, [&](LoadOp load) {
     ForOp nest = getNest(load);
-    return nest != copies && runsWithin(nest, copies) && getSubscripts(load);
+    return nest != copies && runsWithin(nest, copies);
   });
 }
 
@@ -109,22 +109,18 @@ SmallVector<ForOp> CopiedArray::findReaders() {
 /// Rewrites T[…, e, …] to A[…, step·e, …].
 void CopiedArray::replace(LoadOp load) {
   OpBuilder b(load);
-  auto from = cast<BlockArgument>(copied.getArray());
-  StringRef name = kernel.getArrayName(from.getArgNumber());
-  auto subscripts = *getSubscripts(load);
   SmallVector<Value> terms;
-  SmallVector<Attribute> coefficients;
-  SymExpr constant;
-  for (auto [axis, index] : llvm::enumerate(sourceIndices)) {
-    SymExpr step = index.step * SymExpr::symbol((name + ".s" + Twine(axis)).str());
-    for (auto &[term, factor] : subscripts[index.axis].terms) {
+  std::vector<Subscript> axes;
+  for (const SourceIndex &source : sourceIndices) {
+    LinearIndex index = load.getIndex(source.axis);
+    Subscript &axis = axes.emplace_back(Subscript{index.constant * source.step, {}});
+    for (auto &[term, factor] : index.terms) {
+      axis.factors[terms.size()] = factor * source.step;
       terms.push_back(term);
-      coefficients.push_back(b.getStringAttr((factor * step).str()));
     }
-    constant = constant + subscripts[index.axis].constant * step;
   }
-  Value now = LoadOp::create(b, load.getLoc(), load.getResult().getType(), from, terms, b.getArrayAttr(coefficients),
-                             constant.str());
+  Value now = LoadOp::create(b, load.getLoc(), load.getResult().getType(), copied.getArray(), terms,
+                             SubscriptsAttr::get(b.getContext(), std::move(axes)));
   load.getResult().replaceAllUsesWith(now);
   load.erase();
 }

@@ -3,7 +3,6 @@
 #include "lib/Conversion/ONFToDevice/GpuNests.h"
 #include "lib/Conversion/ONFToDevice/Tiles.h"
 #include "lib/Conversion/ONFToVector/Dependence.h"
-#include "lib/Support/Constant.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/Support/MathExtras.h"
@@ -35,16 +34,15 @@ static StringRef arrayName(Value array) {
 
 /// Returns the position of the term `index` if it is the subscript of the last axis and no other
 /// term depends on it. Returns nullopt otherwise, or if elements cannot be read as a run (canRun).
-template <typename OpT> static std::optional<unsigned> findColumn(OpT op, Value index, rows::Dependence &deps) {
+static std::optional<unsigned> findColumn(AccessOpInterface op, Value index, rows::Dependence &deps) {
   ArrayType type = op.getArray().getType();
   if (type.getRank() == 0 || !canRun(type.getElementType()))
     return std::nullopt;
-  std::string last = (arrayName(op.getArray()) + ".s" + Twine(type.getRank() - 1)).str();
   std::optional<unsigned> column;
   for (auto [k, term] : llvm::enumerate(op.getTerms())) {
     if (term != index && !deps.on(term, index))
       continue;
-    if (column || term != index || cast<StringAttr>(op.getCoefficients()[k]).getValue() != last)
+    if (column || term != index || op.getSubscripts().findAxis(k) != type.getRank() - 1)
       return std::nullopt;
     column = k;
   }
@@ -55,24 +53,16 @@ template <typename OpT> static std::optional<unsigned> findColumn(OpT op, Value 
 /// then in bounds under any conditions.
 static bool isAlwaysThere(LoadOp load) {
   ArrayType type = load.getArray().getType();
-  StringRef name = arrayName(load.getArray());
-  if (load.getConstant() != "0" || load.getTerms().size() != type.getRank())
-    return false;
-  llvm::DenseSet<unsigned> axes;
-  for (auto [term, coefficient] : llvm::zip_equal(load.getTerms(), load.getCoefficients())) {
-    auto index = dyn_cast<BlockArgument>(term);
-    StringRef text = cast<StringAttr>(coefficient).getValue();
-    unsigned axis;
-    if (!index || !text.consume_front((name + ".s").str()) || text.getAsInteger(10, axis) || axis >= type.getRank() ||
-        !axes.insert(axis).second)
+  for (unsigned axis = 0; axis < type.getRank(); ++axis) {
+    auto index = dyn_cast_or_null<BlockArgument>(load.getIndex(axis).getValue());
+    if (!index)
       return false;
-    StringRef extent;
+    Attribute extent;
     if (auto loop = dyn_cast<ForOp>(index.getOwner()->getParentOp()))
-      extent = cast<StringAttr>(loop.getExtents()[index.getArgNumber()]).getValue();
+      extent = loop.getExtents()[index.getArgNumber()];
     else if (auto fold = dyn_cast<FoldOp>(index.getOwner()->getParentOp()))
-      extent = fold.getExtent();
-    auto size = SymExpr::parse(extent);
-    if (!size || *size != type.getExtent(axis))
+      extent = fold.getExtentAttr();
+    if (extent != type.getShape()[axis])
       return false;
   }
   return true;
@@ -173,12 +163,12 @@ static bool isContraction(FoldOp fold) {
 }
 
 /// Visits the scopes of columns inside of a serial fold.
-static void forScopes(FoldOp fold, llvm::function_ref<void(Block &, StringRef)> body) {
+static void forScopes(FoldOp fold, llvm::function_ref<void(Block &, const SymExpr &)> body) {
   for (Operation &op : fold.getBody().front()) {
     if (auto inner = dyn_cast<FoldOp>(op))
       body(inner.getBody().front(), inner.getExtent());
     else if (auto acc = dyn_cast<AccOp>(op); acc && !acc.getExtents().empty())
-      body(acc.getValue().front(), cast<StringAttr>(acc.getExtents()[0]).getValue());
+      body(acc.getValue().front(), getSymExpr(acc.getExtents()[0]));
   }
 }
 
@@ -240,7 +230,7 @@ static bool areOutsideColumns(FoldOp fold) {
     if (isNeeded(fold, inner))
       continue;
     bool isInside = false;
-    forScopes(fold, [&](Block &scope, StringRef) {
+    forScopes(fold, [&](Block &scope, const SymExpr &) {
       Operation *owner = scope.getParentOp();
       Operation *term = isa<AccOp>(owner) ? rows::getYielded(cast<AccOp>(owner).getValue()).getDefiningOp() : nullptr;
       if (owner == inner)
@@ -266,7 +256,7 @@ public:
   std::optional<RowLanes> run();
 
 private:
-  bool add(Block &scope, Value index, StringRef extent);
+  bool add(Block &scope, Value index, const SymExpr &extent);
   bool addSerial(FoldOp fold);
   bool hasColumns(FoldOp fold);
   bool isFlat(Block &scope) {
@@ -281,7 +271,7 @@ private:
 } // namespace
 
 /// Adds a scope, which must load or store along its columns.
-bool RowLanesFinder::add(Block &scope, Value index, StringRef extent) {
+bool RowLanesFinder::add(Block &scope, Value index, const SymExpr &extent) {
   bool found = false;
   auto visit = [&](Type element) {
     leastBits = std::min<int64_t>(leastBits, element.getIntOrFloatBitWidth());
@@ -298,7 +288,7 @@ bool RowLanesFinder::add(Block &scope, Value index, StringRef extent) {
   for (auto store : scope.getOps<StoreOp>())
     if (isAdjacentAlong(store, index))
       visit(store.getArray().getType().getElementType());
-  auto columns = constantOf(extent);
+  auto columns = extent.getConstant();
   isKnown &= columns.has_value();
   most = std::max(most, columns.value_or(0));
   any = true;
@@ -324,7 +314,7 @@ bool RowLanesFinder::addSerial(FoldOp fold) {
     auto acc = dyn_cast<AccOp>(op);
     if (!acc || acc.getExtents().empty())
       continue;
-    StringRef extent = cast<StringAttr>(acc.getExtents()[0]).getValue();
+    const SymExpr &extent = getSymExpr(acc.getExtents()[0]);
     Block &scope = acc.getValue().front();
     if (acc.getExtents().size() != 1 || !add(scope, scope.getArgument(0), extent))
       return false;
@@ -339,17 +329,16 @@ bool RowLanesFinder::hasColumns(FoldOp fold) {
   for (auto [result, acc] : llvm::zip_equal(fold.getResults(), rows::getAccs(fold))) {
     if (acc.getExtents().empty())
       continue;
-    SymExpr extent = *SymExpr::parse(cast<StringAttr>(acc.getExtents()[0]).getValue());
     for (Operation *user : result.getUsers()) {
       auto at = dyn_cast<AtOp>(user);
       auto index = at && at.getIndices().size() == 1 ? dyn_cast<BlockArgument>(at.getIndices()[0]) : BlockArgument();
       Operation *scope = index ? index.getOwner()->getParentOp() : nullptr;
-      StringRef other;
+      Attribute other;
       if (auto loop = dyn_cast_or_null<ForOp>(scope); loop && loop != form.nest)
-        other = cast<StringAttr>(loop.getExtents()[index.getArgNumber()]).getValue();
+        other = loop.getExtents()[index.getArgNumber()];
       else if (auto outer = dyn_cast_or_null<FoldOp>(scope); outer && !form.isSerial(outer))
-        other = outer.getExtent();
-      if (other.empty() || *SymExpr::parse(other) != extent)
+        other = outer.getExtentAttr();
+      if (other != acc.getExtents()[0])
         return false;
     }
   }
@@ -372,7 +361,7 @@ void RowLanesFinder::choose() {
   }
   // A nest that stores nothing along its rows has little work: it reads reduced arrays.
   Block &body = form.nest.getBody().front();
-  auto rows = constantOf(cast<StringAttr>(form.nest.getExtents().getValue().back()).getValue());
+  auto rows = getSymExpr(form.nest.getExtents().getValue().back()).getConstant();
   if (form.nest.getChoices() && rows.value_or(kFewRows + 1) > kFewRows && form.serial.empty() &&
       !body.getOps<ForOp>().empty())
     form.rowsPerLane = kRowsPerLane;
@@ -388,7 +377,7 @@ std::optional<RowLanes> RowLanesFinder::run() {
     return std::nullopt;
   if (isFlat(body)) {
     form.columnsInNest = true;
-    StringRef extent = cast<StringAttr>(form.nest.getExtents()[rank - 1]).getValue();
+    const SymExpr &extent = getSymExpr(form.nest.getExtents()[rank - 1]);
     if (rank < 2 || !add(body, body.getArgument(rank - 1), extent))
       return std::nullopt;
   }
@@ -402,8 +391,8 @@ std::optional<RowLanes> RowLanesFinder::run() {
         return std::nullopt;
       }
     } else if (auto loop = dyn_cast<ForOp>(op)) {
-      if (loop.getExtents().size() != 1 || !add(loop.getBody().front(), loop.getBody().getArgument(0),
-                                                cast<StringAttr>(loop.getExtents()[0]).getValue()))
+      if (loop.getExtents().size() != 1 ||
+          !add(loop.getBody().front(), loop.getBody().getArgument(0), getSymExpr(loop.getExtents()[0])))
         return std::nullopt;
     }
   }
@@ -431,18 +420,17 @@ static std::optional<RowLanes> findRowLanes(ForOp nest) {
 //===----------------------------------------------------------------------===//
 
 /// Returns equal keys for loads of the same columns of the same row.
-static std::string keyOf(LoadOp load, Value index, StringRef extent) {
+static std::string keyOf(LoadOp load, Value index, const SymExpr &extent) {
   std::string key;
   llvm::raw_string_ostream os(key);
-  os << extent << " " << load.getArray().getAsOpaquePointer();
-  for (auto [term, coefficient] : llvm::zip_equal(load.getTerms(), load.getCoefficients())) {
-    os << " " << coefficient << "*";
+  os << extent.str() << " " << load.getArray().getAsOpaquePointer();
+  for (Value term : load.getTerms()) {
     if (term == index)
-      os << "column";
+      os << " column";
     else
-      os << term.getAsOpaquePointer();
+      os << " " << term.getAsOpaquePointer();
   }
-  os << " " << load.getConstant();
+  os << " " << load.getSubscripts();
   return key;
 }
 
@@ -450,8 +438,8 @@ LaneCode::LaneCode(ScalarCode &code, const RowLanes &form, Value lane) : code(co
   if (form.width > 1)
     firstColumn = arith::MulIOp::create(b, code.named("first_column"), lane, code.index(form.width));
   std::map<std::string, unsigned> uses;
-  auto visit = [&](Block &scope, StringRef extent) {
-    auto columns = constantOf(extent);
+  auto visit = [&](Block &scope, const SymExpr &extent) {
+    auto columns = extent.getConstant();
     if (!columns || llvm::divideCeil(*columns, form.step()) * form.width > kMostKept ||
         findRowGuard(scope, scope.getArgument(0)))
       return;
@@ -467,12 +455,12 @@ LaneCode::LaneCode(ScalarCode &code, const RowLanes &form, Value lane) : code(co
       if (!form.isSerial(fold))
         visit(fold.getBody().front(), fold.getExtent());
     } else if (auto loop = dyn_cast<ForOp>(op))
-      visit(loop.getBody().front(), cast<StringAttr>(loop.getExtents()[0]).getValue());
+      visit(loop.getBody().front(), getSymExpr(loop.getExtents()[0]));
   }
 }
 
-std::optional<int64_t> LaneCode::termsOf(StringRef extent) const {
-  auto columns = constantOf(extent);
+std::optional<int64_t> LaneCode::termsOf(const SymExpr &extent) const {
+  auto columns = extent.getConstant();
   if (!columns)
     return std::nullopt;
   return llvm::divideCeil(*columns, form.step()) * form.width;
@@ -495,7 +483,7 @@ Value LaneCode::firstOf(Value number) {
 /// Returns the number of columns from the first of `runs` runs on. If runs divide the columns, a
 /// constant that covers these runs.
 Value LaneCode::countFrom(const Columns &columns, Value first, int64_t runs) {
-  auto extent = constantOf(columns.extent);
+  auto extent = columns.extent.getConstant();
   if (extent && *extent % form.step() == 0)
     return code.index((runs - 1) * form.step() + form.width);
   return arith::SubIOp::create(b, code.named("count"), code.symbol(columns.extent), first);
@@ -531,7 +519,7 @@ bool LaneCode::keep(const Columns &columns) {
     any |= kept.count(key) != 0 || (shared.count(key) != 0 && !isInSerial);
     if (!shared.count(key) || kept.count(key) || isInSerial)
       continue;
-    runs = llvm::divideCeil(*constantOf(columns.extent), form.step());
+    runs = llvm::divideCeil(*columns.extent.getConstant(), form.step());
     StringRef array = arrayName(load.getArray());
     kept[key] =
         memref::AllocaOp::create(b, code.named((array + "_row").str()), bufferType(load.getResult().getType(), runs));
@@ -567,7 +555,7 @@ LaneCode::Values LaneCode::run(const Columns &columns, Value number, ValueRange 
     }
     runs.push_back({load, buffer, false});
   }
-  auto extent = constantOf(columns.extent);
+  auto extent = columns.extent.getConstant();
   bool isFull = extent && *extent % form.step() == 0, isWhole = extent && *extent % form.width == 0;
   std::vector<std::string> all{"element"};
   llvm::append_range(all, names);
@@ -604,8 +592,8 @@ LaneCode::Values LaneCode::overRuns(const Columns &columns, std::optional<std::p
                                     ValueRange inits, ArrayRef<std::string> names, Body body,
                                     llvm::function_ref<void(Value, Value)> after) {
   bool hasKept = keep(columns);
-  SymExpr runs = SymExpr::floorDiv(*SymExpr::parse(columns.extent) + SymExpr(form.step() - 1), SymExpr(form.step()));
-  Value first = code.index(0), end = code.symbol(runs.str());
+  SymExpr runs = SymExpr::floorDiv(columns.extent + SymExpr(form.step() - 1), SymExpr(form.step()));
+  Value first = code.index(0), end = code.symbol(runs);
   // Kept runs are in registers, which have no addresses: they need a constant range.
   if (range && !hasKept) {
     Value step = code.index(form.step());
@@ -620,10 +608,10 @@ LaneCode::Values LaneCode::overRuns(const Columns &columns, std::optional<std::p
 
 /// Loads the runs of a scope that are in bounds in every step: those that depend on the fold's
 /// index or those that do not.
-void LaneCode::keepOf(FoldOp fold, Block &scope, StringRef extent, bool isOfStep) {
+void LaneCode::keepOf(FoldOp fold, Block &scope, const SymExpr &extent, bool isOfStep) {
   rows::Dependence deps;
   Value column = scope.getArgument(0), index = fold.getBody().getArgument(0);
-  int64_t runs = llvm::divideCeil(*constantOf(extent), form.step());
+  int64_t runs = llvm::divideCeil(*extent.getConstant(), form.step());
   auto inner = dyn_cast<FoldOp>(scope.getParentOp());
   bool needed = isOfStep && (!inner || isNeeded(fold, inner));
   if (runs * form.width > kMostKept || findRowGuard(scope, column))
@@ -645,12 +633,12 @@ void LaneCode::keepOf(FoldOp fold, Block &scope, StringRef extent, bool isOfStep
 }
 
 void LaneCode::enter(FoldOp fold) {
-  forScopes(fold, [&](Block &scope, StringRef extent) { keepOf(fold, scope, extent, /*isOfStep=*/false); });
+  forScopes(fold, [&](Block &scope, const SymExpr &extent) { keepOf(fold, scope, extent, /*isOfStep=*/false); });
   isInSerial = true;
 }
 
 void LaneCode::beginStep(FoldOp fold) {
-  forScopes(fold, [&](Block &scope, StringRef extent) { keepOf(fold, scope, extent, /*isOfStep=*/true); });
+  forScopes(fold, [&](Block &scope, const SymExpr &extent) { keepOf(fold, scope, extent, /*isOfStep=*/true); });
   // Lanes must be together to exchange partial folds, which they are not in column loops.
   for (auto inner : fold.getBody().getOps<FoldOp>())
     if (isNeeded(fold, inner))
@@ -663,16 +651,16 @@ void LaneCode::endStep() {
   ofStep.clear();
 }
 
-MemRefType LaneCode::stateType(StringRef extent, Type element) {
-  return bufferType(element, llvm::divideCeil(*constantOf(extent), form.step()));
+MemRefType LaneCode::stateType(const SymExpr &extent, Type element) {
+  return bufferType(element, llvm::divideCeil(*extent.getConstant(), form.step()));
 }
 
-void LaneCode::overState(StringRef extent, StringRef name, llvm::function_ref<void(ValueRange)> body) {
-  int64_t runs = llvm::divideCeil(*constantOf(extent), form.step());
+void LaneCode::overState(const SymExpr &extent, StringRef name, llvm::function_ref<void(ValueRange)> body) {
+  int64_t runs = llvm::divideCeil(*extent.getConstant(), form.step());
   code.loop(0, runs, "run", [&](Value number) { code.loop(0, form.width, name, [&](Value e) { body({number, e}); }); });
 }
 
-LaneCode::Values LaneCode::overColumns(Block &scope, StringRef name, StringRef extent,
+LaneCode::Values LaneCode::overColumns(Block &scope, StringRef name, const SymExpr &extent,
                                        std::optional<std::pair<Value, Value>> range, ValueRange inits,
                                        ArrayRef<std::string> names, Body body) {
   return overRuns({scope, scope.getArgument(0), name, extent}, range, inits, names, body, nullptr);
@@ -715,7 +703,7 @@ static llvm::DenseSet<Operation *> findQuotients(Block &scope, Value index) {
   return found;
 }
 
-void LaneCode::store(Block &scope, Value index, StringRef name, StringRef extent, Value firstRun, int64_t numRuns,
+void LaneCode::store(Block &scope, Value index, StringRef name, const SymExpr &extent, Value firstRun, int64_t numRuns,
                      Value isStored) {
   Columns columns{scope, index, name, extent};
   rows::Dependence deps;
@@ -813,10 +801,10 @@ public:
   LogicalResult run();
 
 private:
-  StringRef extent(unsigned axis) { return cast<StringAttr>(form.nest.getExtents()[axis]).getValue(); }
+  const SymExpr &extent(unsigned axis) { return getSymExpr(form.nest.getExtents()[axis]); }
   StringRef nameOf(unsigned axis) { return cast<StringAttr>(form.nest.getNames()[axis]).getValue(); }
   SymExpr tiles(unsigned axis, int64_t size) {
-    return SymExpr::floorDiv(*SymExpr::parse(extent(axis)) + SymExpr(size - 1), SymExpr(size));
+    return SymExpr::floorDiv(extent(axis) + SymExpr(size - 1), SymExpr(size));
   }
   void bindIndices(ScalarCode &code);
   void bindRow(ScalarCode &code, Value number);
@@ -850,12 +838,12 @@ void LaneKernel::bindIndices(ScalarCode &code) {
     SymExpr count = tiles(rowAxis + 1, form.step() * form.runsPerLane);
     firstRun = code.index(0);
     if (count.getConstant() != 1) {
-      Value tile = digit(code.symbol(count.str()), rowAxis + 1, "column_tile", "tile");
+      Value tile = digit(code.symbol(count), rowAxis + 1, "column_tile", "tile");
       firstRun = arith::MulIOp::create(b, code.named("first_run"), tile, code.index(form.runsPerLane));
     }
   }
   int64_t rows = form.rowsPerLane * form.rows();
-  Value tile = digit(code.symbol(tiles(rowAxis, rows).str()), rowAxis, "tile", nameOf(0));
+  Value tile = digit(code.symbol(tiles(rowAxis, rows)), rowAxis, "tile", nameOf(0));
   firstRow =
       arith::AddIOp::create(b, code.named("row"), arith::MulIOp::create(b, code.loc, tile, code.index(rows)), group);
   if (form.rowsPerLane == 1)
@@ -872,7 +860,7 @@ void LaneKernel::bindRow(ScalarCode &code, Value number) {
   Value row = firstRow;
   if (number)
     row = arith::AddIOp::create(b, code.loc, row, arith::MulIOp::create(b, code.loc, number, code.index(form.rows())));
-  auto size = constantOf(extent(rowAxis));
+  auto size = extent(rowAxis).getConstant();
   if (!size || *size % (form.rowsPerLane * form.rows()) != 0) {
     Value rows = code.symbol(extent(rowAxis));
     isRow = arith::CmpIOp::create(b, code.named("is_row"), arith::CmpIPredicate::slt, row, rows);
@@ -901,8 +889,7 @@ void LaneKernel::statements(ScalarCode &code, LaneCode &lanes) {
       code.when(code.both(isFirst, isRow), [&] { code.store(store); });
     } else if (auto loop = dyn_cast<ForOp>(op)) {
       lanes.store(loop.getBody().front(), loop.getBody().getArgument(0),
-                  cast<StringAttr>(loop.getNames()[0]).getValue(), cast<StringAttr>(loop.getExtents()[0]).getValue(),
-                  Value(), 0, isRow);
+                  cast<StringAttr>(loop.getNames()[0]).getValue(), getSymExpr(loop.getExtents()[0]), Value(), 0, isRow);
     }
   }
 }
@@ -914,8 +901,8 @@ LogicalResult LaneKernel::run() {
   if (form.columnsInNest)
     blocks = tiles(rowAxis + 1, form.step() * form.runsPerLane) * blocks;
   for (unsigned axis = 0; axis < rowAxis; ++axis)
-    blocks = *SymExpr::parse(extent(axis)) * blocks;
-  beginKernel(b, form.nest, program, Twine(kernelNumber), blocks.str(), 128);
+    blocks = extent(axis) * blocks;
+  beginKernel(b, form.nest, program, Twine(kernelNumber), blocks, 128);
   ScalarCode code(b, mapArrays(form.nest, program), form.nest.getLoc());
   Value chosen = onf::ForOp(form.nest).buildChoice();
   bindIndices(code);

@@ -57,12 +57,12 @@ public:
   LaneCode(ScalarCode &code, const RowLanes &form, mlir::Value lane);
   /// Emits a loop over this lane's columns in order. `body` takes the previous states; the index is
   /// bound to the column. Columns outside of `range`, if given, may be skipped.
-  Values overColumns(mlir::Block &scope, llvm::StringRef name, llvm::StringRef extent,
+  Values overColumns(mlir::Block &scope, llvm::StringRef name, const SymExpr &extent,
                      std::optional<std::pair<mlir::Value, mlir::Value>> range, mlir::ValueRange inits,
                      llvm::ArrayRef<std::string> names, Body body);
   /// Emits the stores of a loop over columns, from run `firstRun` on. Stores nothing if `isStored`
   /// is given and false.
-  void store(mlir::Block &scope, mlir::Value index, llvm::StringRef name, llvm::StringRef extent, mlir::Value firstRun,
+  void store(mlir::Block &scope, mlir::Value index, llvm::StringRef name, const SymExpr &extent, mlir::Value firstRun,
              int64_t numRuns, mlir::Value isStored);
   /// Returns the value of the lane whose number differs by `mask`.
   mlir::Value exchange(mlir::Value value, int64_t mask);
@@ -76,13 +76,13 @@ public:
   void endStep();
   void leave() { isInSerial = false; }
   /// Returns the type of a lane's elements of a state of a serial fold with an axis of columns.
-  mlir::MemRefType stateType(llvm::StringRef extent, mlir::Type element);
+  mlir::MemRefType stateType(const SymExpr &extent, mlir::Type element);
   /// Emits `body` at the places of all elements of such a state.
-  void overState(llvm::StringRef extent, llvm::StringRef name, llvm::function_ref<void(mlir::ValueRange)> body);
+  void overState(const SymExpr &extent, llvm::StringRef name, llvm::function_ref<void(mlir::ValueRange)> body);
   /// Returns the place of the bound column in states with an axis of columns.
   Values getPlace() const { return place; }
   /// Returns the number of terms that one lane adds, if known.
-  std::optional<int64_t> termsOf(llvm::StringRef extent) const;
+  std::optional<int64_t> termsOf(const SymExpr &extent) const;
 
 private:
   struct Run {
@@ -93,7 +93,8 @@ private:
   struct Columns {
     mlir::Block &scope;
     mlir::Value index;
-    llvm::StringRef name, extent;
+    llvm::StringRef name;
+    const SymExpr &extent;
   };
   Values run(const Columns &columns, mlir::Value number, mlir::ValueRange states, llvm::ArrayRef<std::string> names,
              Body body, llvm::function_ref<void(mlir::Value, mlir::Value)> after);
@@ -103,7 +104,7 @@ private:
   mlir::Value read(onf::LoadOp load, mlir::Value index, mlir::Value first, mlir::Value count, mlir::Value buffer,
                    mlir::ValueRange at, mlir::IntegerAttr step = {});
   bool keep(const Columns &columns);
-  void keepOf(onf::FoldOp fold, mlir::Block &scope, llvm::StringRef extent, bool isOfStep);
+  void keepOf(onf::FoldOp fold, mlir::Block &scope, const SymExpr &extent, bool isOfStep);
   mlir::Value firstOf(mlir::Value number);
   mlir::Value countFrom(const Columns &columns, mlir::Value first, int64_t runs = 1);
   mlir::MemRefType bufferType(mlir::Type element, std::optional<int64_t> runs = std::nullopt);

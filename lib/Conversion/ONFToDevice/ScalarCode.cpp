@@ -2,7 +2,6 @@
 #include "lib/Conversion/ONFToDevice/ScalarCode.h"
 #include "dialects/MoA/IR/Monoid.h"
 #include "lib/Analysis/OnDemand.h"
-#include "lib/Analysis/Subscripts.h"
 #include "lib/Conversion/Limits.h"
 #include "lib/Conversion/ONFToDevice/RowLanes.h"
 #include "lib/Conversion/ONFToDevice/Tiles.h"
@@ -21,15 +20,14 @@ using namespace moa;
 
 Value ScalarCode::index(int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
 
-Value ScalarCode::symbol(StringRef expr) {
-  auto parsed = SymExpr::parse(expr);
-  if (auto value = parsed ? parsed->getConstant() : std::nullopt)
+Value ScalarCode::symbol(const SymExpr &expr) {
+  if (auto value = expr.getConstant())
     return index(*value);
-  return device::SymbolOp::create(b, loc, b.getIndexType(), b.getStringAttr(expr));
+  return device::SymbolOp::create(b, loc, b.getIndexType(), expr);
 }
 
 device::KernelOp moa::beginKernel(OpBuilder &b, onf::ForOp nest, device::ProgramOp program, const Twine &suffix,
-                                  StringRef blocks, int64_t threads) {
+                                  const SymExpr &blocks, int64_t threads) {
   std::string name = (program.getSymName() + "_" + suffix).str();
   auto kernel = device::KernelOp::create(b, nest.getLoc(), name, blocks, threads);
   b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
@@ -464,41 +462,36 @@ Value ScalarCode::interleave(Value place) {
   return arith::AddIOp::create(b, loc, arith::AddIOp::create(b, loc, rest, middle), high);
 }
 
-/// Replaces the strides of temporaries, which follow from their extents. Strides of other arrays
-/// are the caller's.
-static std::string withoutStrides(Operation *op, StringRef text) {
-  auto kernel = op->getParentOfType<onf::KernelOp>();
-  return kernel.getTemporaryNames() ? kernel.withoutTemporaryStrides(*SymExpr::parse(text)).str() : text.str();
+/// Returns a coefficient of an address. Strides of temporaries follow from their extents, those of
+/// other arrays are the caller's.
+Value ScalarCode::coefficient(onf::AccessOpInterface op, const SymExpr &expr) {
+  return symbol(op->getParentOfType<onf::KernelOp>().withoutTemporaryStrides(expr));
 }
 
-template <typename OpT> Value ScalarCode::offset(OpT op) {
-  auto kernel = op->template getParentOfType<onf::KernelOp>();
-  auto stride = [&](StringRef text) { return symbol(withoutStrides(op, text)); };
+Value ScalarCode::addressOf(onf::AccessOpInterface op) {
+  onf::FlatAddress address = op.getAddress();
+  bool isSwapped = isInterleaved(op.getArray());
   Value sum, last;
-  auto add = [&](Value term) { sum = sum ? b.createOrFold<arith::AddIOp>(loc, sum, term) : term; };
-  unsigned number = cast<BlockArgument>(op.getArray()).getArgNumber();
-  std::string along = (kernel.getArrayName(number) + ".s" + Twine(op.getArray().getType().getRank() - 1)).str();
-  for (auto [term, coefficient] : llvm::zip_equal(op.getTerms(), op.getCoefficients())) {
+  auto add = [&](Value &to, Value part) { to = to ? b.createOrFold<arith::AddIOp>(loc, to, part) : part; };
+  for (auto [number, term] : llvm::enumerate(op.getTerms())) {
     Value index = eval(term);
-    SymExpr factor = *SymExpr::parse(cast<StringAttr>(coefficient).getValue());
-    std::set<std::string> symbols;
-    factor.collectSymbols(symbols);
-    if (isInterleaved(op.getArray()) && symbols.count(along)) { // index of the last axis, of stride 1
-      index = b.createOrFold<arith::MulIOp>(loc, index, symbol(kernel.withoutTemporaryStrides(factor).str()));
-      last = last ? b.createOrFold<arith::AddIOp>(loc, last, index) : index;
-      continue;
-    }
-    add(b.createOrFold<arith::MulIOp>(loc, index, stride(cast<StringAttr>(coefficient).getValue())));
+    Value part = b.createOrFold<arith::MulIOp>(loc, index, coefficient(op, address.coefficients[number]));
+    // The stride of an interleaved axis, the last one, is 1.
+    add(isSwapped && op.getSubscripts().getAxes().back().factors.count(number) ? last : sum, part);
   }
   if (last)
-    add(interleave(last));
-  if (isInterleaved(op.getArray()) && op.getConstant() != "0") {
-    op.emitError("has an offset in an interleaved array");
+    add(sum, interleave(last));
+  if (isSwapped && !address.constant.isZero()) {
+    op->emitError("has an offset in an interleaved array");
     failed = true;
   }
-  if (op.getConstant() != "0" || !sum)
-    add(stride(op.getConstant()));
+  if (!address.constant.isZero() || !sum)
+    add(sum, coefficient(op, address.constant));
   return sum;
+}
+
+Value ScalarCode::coefficientOf(onf::AccessOpInterface op, unsigned term) {
+  return coefficient(op, op.getAddress().coefficients[term]);
 }
 
 /// Returns the place of an operation in the specification, with the name of another location.
@@ -522,46 +515,40 @@ Value ScalarCode::evalLoad(onf::LoadOp load) {
     return device::ScalarOp::create(b, loc, type, array);
   if (clampsLoads)
     return evalNearest(load);
-  Value where = offset(load);
+  Value where = addressOf(load);
   return device::LoadOp::create(b, placeOf(load, loc), type, array, where);
 }
 
 Value ScalarCode::evalNearest(onf::LoadOp load) {
-  auto subscripts = getSubscripts(load);
   ArrayType shape = load.getArray().getType();
   Type type = load.getResult().getType();
-  if (!subscripts) {
-    load.emitError("has an address that is not linear in its array's strides");
-    failed = true;
-    return b.createOrFold<arith::ConstantOp>(loc, b.getZeroAttr(type));
-  }
   auto kernel = load->getParentOfType<onf::KernelOp>();
   StringRef name = kernel.getArrayName(cast<BlockArgument>(load.getArray()).getArgNumber());
   Value offset, isThere;
-  for (auto [axis, subscript] : llvm::enumerate(*subscripts)) {
-    Value place = subscript.constant.isZero() ? Value() : symbol(subscript.constant.str());
+  for (unsigned axis = 0; axis < shape.getRank(); ++axis) {
+    LinearIndex subscript = load.getIndex(axis);
+    Value place = subscript.constant.isZero() ? Value() : symbol(subscript.constant);
     for (auto &[term, factor] : subscript.terms) {
-      Value times = symbol(factor.str());
+      Value times = symbol(factor);
       Value part = b.createOrFold<arith::MulIOp>(loc, eval(term), times);
       place = place ? b.createOrFold<arith::AddIOp>(loc, place, part) : part;
     }
-    SymExpr extent = shape.getExtent(axis);
-    bool isIndex = subscript.constant.isZero() && subscript.terms.size() == 1 &&
-                   subscript.terms[0].second == SymExpr(1) && indices.lookup(subscript.terms[0].first) == extent;
+    const SymExpr &extent = shape.getExtent(axis);
+    Value value = subscript.getValue();
+    bool isIndex = value && indices.lookup(value) == extent;
     if (!place) {
       place = index(0);
     } else if (!isIndex) {
-      Value zero = index(0), last = symbol((extent - SymExpr(1)).str());
+      Value zero = index(0), last = symbol(extent - SymExpr(1));
       place = b.createOrFold<arith::MaxSIOp>(loc, b.createOrFold<arith::MinSIOp>(loc, place, last), zero);
     }
-    SymExpr stride = kernel.withoutTemporaryStrides(SymExpr::symbol((name + ".s" + Twine(axis)).str()));
-    place = b.createOrFold<arith::MulIOp>(loc, place, symbol(stride.str()));
+    place = b.createOrFold<arith::MulIOp>(loc, place, coefficient(load, onf::getStride(name, axis)));
     offset = offset ? b.createOrFold<arith::AddIOp>(loc, offset, place) : place;
     bool isPositive = isNonNegative(extent - SymExpr(1)) ||
                       llvm::any_of(indices, [&](const auto &index) { return index.second == extent; });
     if (!isPositive) {
       Value zero = index(0);
-      isThere = both(isThere, arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, symbol(extent.str()), zero));
+      isThere = both(isThere, arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, symbol(extent), zero));
     }
   }
   if (!offset) // of an array without axes
@@ -589,15 +576,6 @@ Value ScalarCode::evalAt(onf::AtOp at) {
   return memref::LoadOp::create(b, loc, state, place);
 }
 
-Value ScalarCode::addressOf(onf::LoadOp op) { return offset(op); }
-
-Value ScalarCode::addressOf(onf::StoreOp op) { return offset(op); }
-
-Value ScalarCode::coefficientOf(Operation *op, unsigned term) {
-  auto coefficients = op->getAttrOfType<ArrayAttr>("coefficients");
-  return symbol(withoutStrides(op, cast<StringAttr>(coefficients[term]).getValue()));
-}
-
 Value ScalarCode::stored(onf::StoreOp op) {
   Location outer = loc;
   loc = withoutName(op.getLoc());
@@ -617,7 +595,7 @@ void ScalarCode::store(onf::StoreOp op, bool inPairs) {
   Location outer = loc;
   loc = withoutName(op.getLoc());
   Value value = stored(op);
-  Value where = offset(op);
+  Value where = addressOf(op);
   device::StoreOp::create(b, loc, value, arrays.lookup(op.getArray()), where).setPairs(inPairs);
   loc = outer;
 }

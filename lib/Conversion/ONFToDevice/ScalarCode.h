@@ -37,15 +37,14 @@ public:
   /// Returns the value to store, in the array's element type.
   mlir::Value stored(onf::StoreOp op);
   /// Return the offset of an element in its array, and the coefficient of one of its terms.
-  mlir::Value addressOf(onf::LoadOp op);
-  mlir::Value addressOf(onf::StoreOp op);
-  mlir::Value coefficientOf(mlir::Operation *op, unsigned term);
+  mlir::Value addressOf(onf::AccessOpInterface op);
+  mlir::Value coefficientOf(onf::AccessOpInterface op, unsigned term);
   /// Returns the program's array for an array of the kernel.
   mlir::Value arrayOf(mlir::Value array) { return arrays.lookup(array); }
 
   //===--- Structure ------------------------------------------------------===//
   mlir::Value index(int64_t value);
-  mlir::Value symbol(llvm::StringRef expr);
+  mlir::Value symbol(const SymExpr &expr);
   /// Emits a loop. `names` are those of the index and of the carried values, for readers.
   Values loop(mlir::Value lower, mlir::Value upper, mlir::ValueRange inits, llvm::ArrayRef<std::string> names,
               LoopBody body);
@@ -132,7 +131,7 @@ private:
   mlir::Value approximateTanh(mlir::Value argument);
   mlir::Value approximatePower(mlir::math::PowFOp op);
   mlir::Value interleave(mlir::Value place);
-  template <typename OpT> mlir::Value offset(OpT op);
+  mlir::Value coefficient(onf::AccessOpInterface op, const SymExpr &expr);
   mlir::Value choose(mlir::Value condition, mlir::Value yes, mlir::Value no);
 
   /// The number of emitted operations. Each side of a branch emits its own operands, so that nested
@@ -149,7 +148,7 @@ private:
 /// Creates a kernel of a nest at the insertion point, which moves to the start of the kernel.
 /// `suffix` completes the kernel's name.
 device::KernelOp beginKernel(mlir::OpBuilder &b, onf::ForOp nest, device::ProgramOp program, const llvm::Twine &suffix,
-                             llvm::StringRef blocks, int64_t threads);
+                             const SymExpr &blocks, int64_t threads);
 /// Maps the arrays of the nest's kernel to those of the program.
 mlir::IRMapping mapArrays(onf::ForOp nest, device::ProgramOp program);
 /// Returns the location without its name, which is that of a definition's results.

@@ -88,9 +88,7 @@ Value ColumnLoop::store(Value value) {
   Type type = storedType(value.getType());
   if (!type)
     return Value();
-  SmallVector<SymExpr> shape;
-  for (StringRef extent : nest.getExtents().getAsValueRange<StringAttr>())
-    shape.push_back(*SymExpr::parse(extent));
+  SmallVector<SymExpr> shape(nest.getExtents().getAsValueRange<ExprAttr>());
   auto state = dyn_cast_or_null<FoldOp>(value.getDefiningOp());
   std::string name = "value";
   if (state)
@@ -99,12 +97,12 @@ Value ColumnLoop::store(Value value) {
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(&nest.getBody().front());
-    storeValue(b, value.getLoc(), kernel, value, array, SmallVector<Value>(nest.getBody().getArguments()));
+    storeValue(b, value.getLoc(), value, array, SmallVector<Value>(nest.getBody().getArguments()));
   }
   SmallVector<Value> at;
   for (Value index : nest.getBody().getArguments())
     at.push_back(map.lookup(index));
-  return loadValue(b, value.getLoc(), kernel, value.getType(), array, at);
+  return loadValue(b, value.getLoc(), value.getType(), array, at);
 }
 
 /// Returns a value of the row in the new nest, or null if it cannot be stored.

@@ -35,17 +35,16 @@ public:
   /// Returns whether the element's indices are those of loops or folds over the whole state.
   bool isOfLoops(AccOp acc) {
     llvm::SmallDenseSet<Value> seen;
-    return llvm::all_of(llvm::zip_equal(at.getIndices(), acc.getExtents().getAsValueRange<StringAttr>()),
-                        [&](auto pair) {
-                          auto index = dyn_cast<BlockArgument>(std::get<0>(pair));
-                          Operation *owner = index ? index.getOwner()->getParentOp() : nullptr;
-                          StringRef extent;
-                          if (auto loop = dyn_cast_or_null<ForOp>(owner); loop && loop != nest)
-                            extent = cast<StringAttr>(loop.getExtents()[index.getArgNumber()]).getValue();
-                          else if (auto fold = dyn_cast_or_null<FoldOp>(owner))
-                            extent = fold.getExtent();
-                          return extent == std::get<1>(pair) && seen.insert(index).second;
-                        });
+    return llvm::all_of(llvm::zip_equal(at.getIndices(), acc.getExtents()), [&](auto pair) {
+      auto index = dyn_cast<BlockArgument>(std::get<0>(pair));
+      Operation *owner = index ? index.getOwner()->getParentOp() : nullptr;
+      Attribute extent;
+      if (auto loop = dyn_cast_or_null<ForOp>(owner); loop && loop != nest)
+        extent = loop.getExtents()[index.getArgNumber()];
+      else if (auto fold = dyn_cast_or_null<FoldOp>(owner))
+        extent = fold.getExtentAttr();
+      return extent == std::get<1>(pair) && seen.insert(index).second;
+    });
   }
   /// Returns whether no guard restricts the rows or the elements at which `user` runs.
   bool isUnguarded(Operation *user) {
@@ -338,8 +337,7 @@ void Separation::storeMoved(MovedState &moved, Block *block, IRMapping &map,
   Location loc = acc.getLoc();
   SmallVector<SymExpr> shape;
   for (ArrayAttr list : {nest.getExtents(), acc.getExtents()})
-    for (StringRef extent : list.getAsValueRange<StringAttr>())
-      shape.push_back(*SymExpr::parse(extent));
+    llvm::append_range(shape, list.getAsValueRange<ExprAttr>());
   BlockArgument array = addTemporary(kernel, (nameOf(acc) + "_of_row").str(), shape, storedType(elementOf(acc)), loc);
   b.setInsertionPointToEnd(block);
   SmallVector<Value> indices(block->getArguments());
@@ -361,12 +359,12 @@ void Separation::storeMoved(MovedState &moved, Block *block, IRMapping &map,
       value = cloneTo(b, ofRow, reader.value, ofElement, nest);
     }
   }
-  storeValue(b, loc, kernel, value, array, indices);
+  storeValue(b, loc, value, array, indices);
   auto load = [&](Operation *before, ValueRange inner) {
     b.setInsertionPoint(before);
     SmallVector<Value> at(body.getArguments());
     llvm::append_range(at, inner);
-    return loadValue(b, loc, kernel, elementOf(acc), array, at);
+    return loadValue(b, loc, elementOf(acc), array, at);
   };
   if (acc.getExtents().empty()) {
     Value loaded = load(moved.state.getDefiningOp(), {});

@@ -3,7 +3,6 @@
 #include "dialects/ONF/Transforms/Temporaries.h"
 #include "lib/Analysis/Jumps.h"
 #include "lib/Analysis/OnDemand.h"
-#include "lib/Analysis/Subscripts.h"
 #include "lib/Conversion/ONFToDevice/Tiles.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
@@ -30,7 +29,7 @@ private:
   bool collect(Value from);
   bool collectTerm(LoadOp load, unsigned number);
   bool isWithinBounds(LoadOp load);
-  std::pair<StringAttr, StringAttr> findInner();
+  std::pair<StringAttr, ExprAttr> findInner();
   std::string makeName();
 
   FoldOp fold;
@@ -39,25 +38,18 @@ private:
   OpBuilder b;
   llvm::SetVector<Operation *> sources; // operands first
   llvm::SmallPtrSet<Value, 8> indices;
-  llvm::MapVector<Value, StringAttr> quotients; // of outer indices, with extents; for example heads of keys
-  Value inner;                                  // the last axis of the stored array
+  llvm::MapVector<Value, ExprAttr> quotients; // of outer indices, with extents; for example heads of keys
+  Value inner;                                // the last axis of the stored array
   bool takesQuotients = true;
 };
 } // namespace
 
 /// Returns the extent of the axis that one index of a load runs along by itself; else null.
-static StringAttr findExtent(LoadOp load, unsigned number) {
-  auto texts = load.getCoefficients().getAsValueRange<StringAttr>();
-  StringRef text = *std::next(texts.begin(), number);
-  ArrayType type = load.getArray().getType();
-  for (unsigned axis = 0; axis < type.getRank(); ++axis) {
-    std::string stride = (rows::getArrayName(load) + ".s" + Twine(axis)).str();
-    bool isOnlyUse = llvm::count_if(texts, [&](StringRef each) { return each.contains(stride); }) == 1 &&
-                     !load.getConstant().contains(stride);
-    if (text == stride && isOnlyUse)
-      return StringAttr::get(load.getContext(), type.getExtent(axis).str());
-  }
-  return StringAttr();
+static ExprAttr findExtent(LoadOp load, unsigned number) {
+  auto axis = load.getSubscripts().findAxis(number);
+  if (!axis || load.getIndex(*axis).getValue() != load.getTerms()[number])
+    return ExprAttr();
+  return load.getArray().getType().getShape()[*axis];
 }
 
 /// Collects an index of a load. A quotient of outer indices, such as the number of a group of
@@ -68,7 +60,7 @@ bool StoredValue::collectTerm(LoadOp load, unsigned number) {
   rows::Dependence deps;
   if (takesQuotients && isa_and_nonnull<arith::FloorDivSIOp, arith::DivSIOp, arith::DivUIOp>(op) &&
       op->getParentOp() == nest && !deps.of(term).empty() && !deps.on(term, row))
-    if (StringAttr extent = findExtent(load, number))
+    if (ExprAttr extent = findExtent(load, number))
       return quotients.insert({term, extent}).first->second == extent;
   return collect(term);
 }
@@ -88,10 +80,7 @@ bool StoredValue::isWithinBounds(LoadOp load) {
     auto acc = dyn_cast<AccOp>(owner);
     return {acc ? acc.getExtents()[argument.getArgNumber()] : Attribute(), false};
   };
-  auto isNumber = [](Attribute extent) {
-    auto text = dyn_cast_or_null<StringAttr>(extent);
-    return text && SymExpr::parse(text.getValue())->getConstant();
-  };
+  auto isNumber = [](Attribute extent) { return extent && getSymExpr(extent).getConstant(); };
   // Returns whether a value is computed from numbers and such indices.
   std::function<bool(Value)> isOfNumbers = [&](Value x) {
     Operation *op = x.getDefiningOp();
@@ -100,24 +89,14 @@ bool StoredValue::isWithinBounds(LoadOp load) {
     return isa<arith::ArithDialect>(op->getDialect()) && llvm::all_of(op->getOperands(), isOfNumbers);
   };
   ArrayType type = load.getArray().getType();
-  SmallVector<std::string> strides;
-  for (unsigned axis = 0; axis < type.getRank(); ++axis)
-    strides.push_back((rows::getArrayName(load) + ".s" + Twine(axis)).str());
-  auto offsets = splitBySymbols(*SymExpr::parse(load.getConstant()), {strides.begin(), strides.end()});
-  if (!offsets)
-    return false;
-  for (auto [axis, stride] : llvm::enumerate(strides)) {
+  for (auto [axis, subscript] : llvm::enumerate(load.getSubscripts().getAxes())) {
     bool hasNumbers = type.getExtent(axis).getConstant().has_value();
-    auto offset = offsets->find(stride);
-    if (offset != offsets->end() && !(hasNumbers && offset->second.getConstant()))
+    if (!subscript.constant.isZero() && !(hasNumbers && subscript.constant.getConstant()))
       return false;
-    for (auto [number, term] : llvm::enumerate(load.getTerms())) {
-      StringRef text = cast<StringAttr>(load.getCoefficients()[number]).getValue();
-      if (!text.contains(stride))
-        continue;
-      auto factors = splitBySymbols(*SymExpr::parse(text), {stride});
-      bool isInside = hasNumbers && factors && factors->at(stride).getConstant() && isOfNumbers(term);
-      StringAttr extent = findExtent(load, number);
+    for (auto &[number, factor] : subscript.factors) {
+      Value term = load.getTerms()[number];
+      bool isInside = hasNumbers && factor.getConstant() && isOfNumbers(term);
+      ExprAttr extent = findExtent(load, number);
       bool isWhole = extent && isa<BlockArgument>(term) && rangeOf(term) == std::pair<Attribute, bool>(extent, true);
       if (!isInside && !isWhole && !quotients.contains(term))
         return false;
@@ -194,7 +173,7 @@ bool StoredValue::isNumber() {
          !isa<ArrayType>(value.getType()) && storedType(value.getType()) && find() && !inner;
 }
 
-std::pair<StringAttr, StringAttr> StoredValue::findInner() {
+std::pair<StringAttr, ExprAttr> StoredValue::findInner() {
   if (!inner)
     return {};
   Operation *owner = cast<BlockArgument>(inner).getOwner()->getParentOp();
@@ -202,7 +181,7 @@ std::pair<StringAttr, StringAttr> StoredValue::findInner() {
     return {sum.getNameAttr(), sum.getExtentAttr()};
   auto acc = cast<AccOp>(owner);
   unsigned axis = cast<BlockArgument>(inner).getArgNumber();
-  return {cast<StringAttr>(acc.getNames()[axis]), cast<StringAttr>(acc.getExtents()[axis])};
+  return {cast<StringAttr>(acc.getNames()[axis]), cast<ExprAttr>(acc.getExtents()[axis])};
 }
 
 /// Returns a name after the state of a fold, or the first array that the value depends on.
@@ -237,11 +216,11 @@ void StoredValue::store() {
   if (Value key = fold.getBody().getArgument(0); indices.contains(key))
     add(key, fold.getNameAttr(), fold.getExtentAttr());
   SmallVector<SymExpr> shape;
-  for (Attribute text : extents)
-    shape.push_back(*SymExpr::parse(cast<StringAttr>(text).getValue()));
+  for (Attribute extent : extents)
+    shape.push_back(getSymExpr(extent));
   auto [name, extent] = findInner();
   if (inner)
-    shape.push_back(*SymExpr::parse(extent.getValue()));
+    shape.push_back(extent.getValue());
   Type type = isa<FloatType>(value.getType()) ? value.getType() : storedType(value.getType());
   BlockArgument array = addTemporary(kernel, makeName(), shape, type, loc);
   auto makeLoop = [&](ArrayRef<Attribute> names, ArrayRef<Attribute> extents) {
@@ -268,9 +247,9 @@ void StoredValue::store() {
     at.push_back(loop.getBody().getArgument(0));
     axes.push_back(inner);
   }
-  storeValue(b, loc, kernel, map.lookup(value), array, at);
+  storeValue(b, loc, map.lookup(value), array, at);
   b.setInsertionPoint(value.getDefiningOp());
-  value.replaceAllUsesWith(loadValue(b, loc, kernel, value.getType(), array, axes));
+  value.replaceAllUsesWith(loadValue(b, loc, value.getType(), array, axes));
   for (Operation *op : llvm::reverse(sources))
     if (op->use_empty())
       op->erase();

@@ -23,14 +23,14 @@ public:
   LogicalResult run();
 
 private:
-  std::string blocks();
+  SymExpr blocks();
   void bindIndices(ScalarCode &code);
   void statements(ScalarCode &code, Block &block);
   void runFold(ScalarCode &code);
-  StringRef extent(unsigned axis) { return cast<StringAttr>(nest.getExtents()[axis]).getValue(); }
-  std::string tiles() {
-    SymExpr last = *SymExpr::parse(extent(nest.getExtents().size() - 1));
-    return SymExpr::floorDiv(last + SymExpr(threads - 1), SymExpr(threads)).str();
+  const SymExpr &extent(unsigned axis) { return getSymExpr(nest.getExtents()[axis]); }
+  SymExpr tiles() {
+    const SymExpr &last = extent(nest.getExtents().size() - 1);
+    return SymExpr::floorDiv(last + SymExpr(threads - 1), SymExpr(threads));
   }
 
   onf::ForOp nest;
@@ -43,15 +43,15 @@ private:
 };
 } // namespace
 
-std::string RowKernel::blocks() {
+SymExpr RowKernel::blocks() {
   unsigned rank = nest.getExtents().size();
   if (rank == 0)
-    return "1";
-  SymExpr count = *SymExpr::parse(tiles());
+    return 1;
+  SymExpr count = tiles();
   for (unsigned axis = 0; axis + 1 < rank; ++axis)
     if (!running || axis != running->axis)
-      count = *SymExpr::parse(extent(axis)) * count;
-  return count.str();
+      count = extent(axis) * count;
+  return count;
 }
 
 /// Binds the indices: block = ((i0 · n1 + i1) · … ) · tiles + tile; the last index is tile ·
@@ -100,7 +100,7 @@ void RowKernel::statements(ScalarCode &code, Block &block) {
       std::function<void(unsigned)> inner = [&](unsigned axis) {
         if (axis == loop.getExtents().size())
           return statements(code, loop.getBody().front());
-        StringRef size = cast<StringAttr>(loop.getExtents()[axis]).getValue();
+        const SymExpr &size = getSymExpr(loop.getExtents()[axis]);
         StringRef name = cast<StringAttr>(loop.getNames()[axis]).getValue();
         Value end = code.symbol(size);
         code.loop(code.index(0), end, name, [&](Value index) {
@@ -155,8 +155,8 @@ void RowKernel::runFold(ScalarCode &code) {
     for (Value weight : weights)
       factors.push_back(code.eval(weight));
   code.close();
-  SymExpr count = SymExpr::floorDiv(*SymExpr::parse(fold.getExtent()) + SymExpr(together), SymExpr(together));
-  Value numSteps = code.symbol(count.str());
+  SymExpr count = SymExpr::floorDiv(fold.getExtent() + SymExpr(together), SymExpr(together));
+  Value numSteps = code.symbol(count);
   code.loop(code.index(0), numSteps, inits, names, [&](Value step, ValueRange olds) {
     Value first = arith::MulIOp::create(b, code.named("first"), step, code.index(together));
     SmallVector<ScalarCode::Values> terms(together);

@@ -1,7 +1,6 @@
 //===- TileForm.cpp - the form of nests that run with tiles ---------------===//
 #include "lib/Conversion/ONFToDevice/GpuNests.h"
 #include "lib/Conversion/ONFToDevice/Tiles.h"
-#include "lib/Support/Constant.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -290,7 +289,7 @@ TileFold describeFold(TilePlan &plan) {
     fold.hasPieces |= bool(each.getPieces());
     fold.visitsFewerLater |= visitsFewerLater(each);
   }
-  fold.extent = constantOf(plan.fold.getExtent());
+  fold.extent = plan.fold.getExtent().getConstant();
   auto countOperands = [](ArrayRef<ProductTerm> terms, unsigned ProductTerm::*operand) {
     llvm::SmallSetVector<unsigned, 4> different;
     for (const ProductTerm &term : terms)

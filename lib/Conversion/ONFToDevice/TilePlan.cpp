@@ -2,7 +2,6 @@
 #include "dialects/MoA/IR/Subscripts.h"
 #include "lib/Analysis/Launched.h"
 #include "lib/Analysis/OnDemand.h"
-#include "lib/Analysis/Subscripts.h"
 #include "lib/Conversion/ONFToDevice/Tiles.h"
 #include "lib/Support/Shorten.h"
 #include "mlir/Analysis/SliceAnalysis.h"
@@ -98,8 +97,7 @@ bool TilePlanner::checkPrologue() {
   return llvm::all_of(plan.prologue, [&](const TileProduct &contraction) {
     bool isOfRows = llvm::any_of(plan.rowOperands, [&](const TileOperand &rows) {
       return contraction.length == rows.columns &&
-             isSameTile(contraction.left, rows, contraction.fold.getBody().getArgument(0),
-                        LoadOp(rows.load).getTerms().back());
+             isSameTile(contraction.left, rows, contraction.fold.getBody().getArgument(0), rows.getInner());
     });
     return isOfRows || refuse("a fold before the one over tiles contracts other rows than that one");
   });
@@ -258,28 +256,27 @@ bool TilePlanner::checkLength(Value inner, int64_t length, Type element, StringR
 bool TilePlanner::findOperand(const rows::Factors &factors, Value index, Value inner, int64_t columns,
                               SmallVectorImpl<TileOperand> &operands) {
   LoadOp load = getElement(factors);
-  StringRef name = rows::getArrayName(load);
   std::string shown = describeArray(load);
   unsigned rank = load.getArray().getType().getRank();
   SymExpr step(1);
   auto isOfAxis = [&](unsigned axis) {
-    std::string stride = (name + ".s" + Twine(axis)).str();
-    auto parts = splitBySymbols(*SymExpr::parse(cast<StringAttr>(load.getCoefficients()[axis]).getValue()), {stride});
-    if (!parts || parts->size() != 1)
+    LinearIndex place = load.getIndex(axis);
+    if (!place.constant.isZero() || place.terms.size() != 1)
       return false;
-    auto [base, times] = takeApart(load.getTerms()[axis]);
+    auto [term, factor] = place.terms.front();
+    auto [base, times] = takeApart(term);
     if (base == index)
-      step = times * parts->at(stride);
-    return base == index || parts->at(stride) == SymExpr(1);
+      step = times * factor;
+    return base == index || factor == SymExpr(1);
   };
-  if (load.getTerms().size() != rank || load.getConstant() != "0" || !llvm::all_of(llvm::seq(rank), isOfAxis))
+  if (!llvm::all_of(llvm::seq(rank), isOfAxis))
     return refuse("an operand is not addressed axis by axis: subscripts of " + shown +
                   " must be indices or quotients, along rows multiples of one, without offset, "
                   "reversal or remainder");
   if (rank < 2 || rank > 5)
     return refuse("an operand has too few axes or too many: " + shown + " has " + Twine(rank) +
                   ", the copy engine takes 2 to 5");
-  if (load.getTerms().back() != inner)
+  if (load.getIndex(rank - 1).getValue() != inner)
     return refuse("an operand's last axis is not the contraction's: " + shown + " is not read along '" +
                   rows::getIndexName(inner) + "' on its last axis");
   TileOperand operand;
@@ -287,7 +284,7 @@ bool TilePlanner::findOperand(const rows::Factors &factors, Value index, Value i
   operand.columns = columns;
   unsigned found = 0;
   for (unsigned axis = 0; axis + 1 < rank; ++axis) {
-    Value term = load.getTerms()[axis];
+    Value term = load.getIndex(axis).terms.front().first;
     if (takeApart(term).first == index) {
       operand.rowAxis = axis;
       operand.step = step;
@@ -431,17 +428,15 @@ bool TilePlanner::findOperands() {
 
 /// Checks that loops after the fold run over the axis of one accumulator.
 bool TilePlanner::checkEpilogue() {
-  auto isColumns = [](StringRef extent) {
-    return [=](const auto &product) { return extent == std::to_string(product.right.columns); };
+  auto isColumns = [](const SymExpr &extent) {
+    return [=](const auto &product) { return extent == product.right.columns; };
   };
   for (auto loop : plan.nest.getBody().getOps<ForOp>()) {
     if (loop.getExtents().size() != 1)
       return refuse("an output loop has several axes");
-    StringRef extent = cast<StringAttr>(loop.getExtents()[0]).getValue();
+    const SymExpr &extent = getSymExpr(loop.getExtents()[0]);
     bool known = llvm::any_of(plan.folded.accumulators,
-                              [&](const rows::Accumulator &accumulator) {
-                                return extent == std::to_string(accumulator.extents[0]);
-                              }) &&
+                              [&](const rows::Accumulator &accumulator) { return extent == accumulator.extents[0]; }) &&
                  llvm::all_of(plan.prologue, isColumns(extent));
     WalkResult inner = loop.getBody().walk(
         [](Operation *op) { return isa<ForOp, FoldOp>(op) ? WalkResult::interrupt() : WalkResult::advance(); });
@@ -518,7 +513,7 @@ bool moa::anySource(ValueRange values, llvm::function_ref<std::optional<bool>(Op
 
 bool moa::isSameElement(LoadOp x, LoadOp y) {
   return x && y && x.getArray() == y.getArray() && llvm::equal(x.getTerms(), y.getTerms()) &&
-         x.getCoefficients() == y.getCoefficients() && x.getConstant() == y.getConstant();
+         x.getSubscripts() == y.getSubscripts();
 }
 
 Match<TilePlan> moa::findTiles(ForOp nest) { return TilePlanner(nest).run(); }

@@ -6,9 +6,7 @@
 // rows that it excludes.
 //
 //===----------------------------------------------------------------------===//
-#include "lib/Analysis/Subscripts.h"
 #include "lib/Conversion/ONFToDevice/Tiles.h"
-#include "lib/Support/Constant.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 #include <numeric>
@@ -24,26 +22,12 @@ static constexpr int64_t kMostColumns = 256;
 /// Rows of a block.
 static constexpr int64_t kRows = 64;
 
-bool LinearIndex::operator==(const LinearIndex &other) const {
-  auto isIn = [](const auto &list, const LinearIndex &all) {
-    return llvm::all_of(list, [&](const auto &term) {
-      auto found = all.terms.find(term.first);
-      return found != all.terms.end() && found->second == term.second;
-    });
-  };
-  return constant == other.constant && isIn(terms, other) && isIn(other.terms, *this);
-}
-
-bool LinearIndex::isJust(Value value) const {
-  return constant.isZero() && terms.size() == 1 && terms.begin()->first == value && terms.begin()->second == SymExpr(1);
-}
-
 std::optional<SymExpr> moa::getSymbolic(Value value) {
   APInt number;
   if (matchPattern(value, m_ConstantInt(&number)))
     return SymExpr(number.getSExtValue());
   if (auto extent = value.getDefiningOp<onf::ExtentOp>())
-    return SymExpr::parse(extent.getExpr());
+    return extent.getExpr();
   return std::nullopt;
 }
 
@@ -62,21 +46,16 @@ static void add(LinearIndex &to, Value value, const SymExpr &factor) {
     for (unsigned side : {0, 1})
       if (auto number = getSymbolic(op->getOperand(side)))
         return add(to, op->getOperand(1 - side), factor * *number);
-  SymExpr &sum = to.terms[value];
-  sum = sum + factor;
-  if (sum.isZero())
-    to.terms.erase(value);
+  to.add(value, factor);
 }
 
-static std::optional<std::vector<LinearIndex>> linearSubscripts(LoadOp load) {
-  auto found = getSubscripts(load);
-  if (!found)
-    return std::nullopt;
-  std::vector<LinearIndex> indices;
-  for (const Subscript &subscript : *found) {
-    LinearIndex &index = indices.emplace_back();
-    index.constant = subscript.constant;
-    for (auto &[term, factor] : subscript.terms)
+/// Returns the index along each axis.
+static std::vector<LinearIndex> flattenIndices(LoadOp load) {
+  std::vector<LinearIndex> indices(load.getArray().getType().getRank());
+  for (auto [axis, index] : llvm::enumerate(indices)) {
+    LinearIndex place = load.getIndex(axis);
+    index.constant = place.constant;
+    for (auto &[term, factor] : place.terms)
       add(index, term, factor);
   }
   return indices;
@@ -132,13 +111,13 @@ private:
 
 bool ProductFinder::findState() {
   auto accs = rows::getAccs(product.fold);
-  auto length = constantOf(product.fold.getExtent());
+  auto length = product.fold.getExtent().getConstant();
   if (nest.getBody().getNumArguments() == 0 || accs.size() != 1 || !length || *length < 1 || *length > kMostTerms)
     return refuse("it has no axes, several states or a range that is not known or long");
   AccOp acc = product.acc = accs[0];
   if (acc.getMonoid() != Monoid::add || !acc.getRefs().empty() || acc.getExtents().size() != 1)
     return refuse("its state is not a sum with one axis");
-  auto columns = constantOf(cast<StringAttr>(acc.getExtents()[0]).getValue());
+  auto columns = getSymExpr(acc.getExtents()[0]).getConstant();
   if (!columns || *columns < 8 || *columns % 8 != 0 || *columns > kMostColumns)
     return refuse("the axis of its state is no multiple of 8 up to " + Twine(kMostColumns));
   product.length = *length;
@@ -164,14 +143,13 @@ bool ProductFinder::findFactors() {
   product.left.load = x;
   product.right.load = y;
   for (TileOperand *operand : {&product.left, &product.right}) {
-    auto subscripts = linearSubscripts(operand->load);
     ArrayType array = operand->load.getArray().getType();
     auto last = array.getRank() ? array.getExtent(array.getRank() - 1).getConstant() : std::nullopt;
     if (!last || *last % 8 != 0)
       return refuse("an operand's last axis is no multiple of 8, which the copy engine needs");
-    if (!subscripts || subscripts->size() < 2 || subscripts->size() > 5)
+    if (array.getRank() < 2 || array.getRank() > 5)
       return refuse("an operand has too few axes or too many, or is no array with strides");
-    operand->subscripts = std::move(*subscripts);
+    operand->subscripts = flattenIndices(operand->load);
   }
   return true;
 }
@@ -180,7 +158,7 @@ bool ProductFinder::findFactors() {
 /// must be the same for a block.
 bool ProductFinder::place(TileOperand &operand, Value along, Value columns) {
   unsigned rank = operand.subscripts.size(), found = 0;
-  if (!operand.subscripts.back().isJust(columns))
+  if (operand.subscripts.back().getValue() != columns)
     return refuse("an operand's last axis is not that of a tile's columns");
   rows::Dependence deps;
   for (auto [axis, subscript] : llvm::enumerate(ArrayRef(operand.subscripts).drop_back()))
@@ -199,7 +177,7 @@ bool ProductFinder::place(TileOperand &operand, Value along, Value columns) {
 
 bool ProductFinder::placeLeft() {
   TileOperand &left = product.left;
-  left.isTransposed = left.subscripts.back().isJust(row);
+  left.isTransposed = left.subscripts.back().getValue() == row;
   left.columns = left.isTransposed ? kRows : product.length;
   return left.isTransposed ? place(left, key, row) : place(left, row, key);
 }
@@ -222,8 +200,8 @@ bool ProductFinder::isEnd(Value condition) {
   auto end = getSymbolic(compare->getOperand(isBelow ? 1 : 0));
   LinearIndex index;
   add(index, compare->getOperand(isBelow ? 0 : 1), SymExpr(1));
-  auto extent = cast<StringAttr>(nest.getExtents()[nest.getExtents().size() - 1]).getValue();
-  if (end && index.isJust(row) && *SymExpr::parse(extent) == *end)
+  const SymExpr &extent = getSymExpr(nest.getExtents()[nest.getExtents().size() - 1]);
+  if (end && index.getValue() == row && extent == *end)
     return true;
   return end && isZeroOutside(product.left, index, *end) && isZeroOutside(product.right, index, *end);
 }
@@ -281,11 +259,11 @@ Match<TileProduct> ProductFinder::run() {
 }
 
 bool moa::isSameTile(const TileOperand &x, const TileOperand &y, Value xInner, Value yInner) {
-  auto of = linearSubscripts(y.load);
-  if (!of || LoadOp(x.load).getArray() != LoadOp(y.load).getArray() || of->size() != x.subscripts.size())
+  std::vector<LinearIndex> of = flattenIndices(y.load);
+  if (LoadOp(x.load).getArray() != LoadOp(y.load).getArray() || of.size() != x.subscripts.size())
     return false;
-  return ArrayRef(*of).drop_back() == ArrayRef(x.subscripts).drop_back() && x.subscripts.back().isJust(xInner) &&
-         of->back().isJust(yInner);
+  return ArrayRef(of).drop_back() == ArrayRef(x.subscripts).drop_back() && x.subscripts.back().getValue() == xInner &&
+         of.back().getValue() == yInner;
 }
 
 Match<TileProduct> moa::findTileProduct(FoldOp fold) { return ProductFinder(fold).run(); }

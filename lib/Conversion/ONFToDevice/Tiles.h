@@ -9,18 +9,8 @@
 #include "lib/Conversion/ONFToVector/FoldPlan.h"
 #include "lib/Schedule/GpuSchedule.h"
 #include "lib/Support/SymExpr.h"
-#include "llvm/ADT/MapVector.h"
 
 namespace moa {
-
-/// constant + Σ factor · value. Nested sums and products with symbolic factors are flattened.
-struct LinearIndex {
-  SymExpr constant;
-  llvm::MapVector<mlir::Value, SymExpr> terms;
-  bool operator==(const LinearIndex &other) const;
-  /// Returns whether the index is just this value.
-  bool isJust(mlir::Value value) const;
-};
 
 /// An operand that TMA copies tile by tile: X[…, r, …, k]. r is the row or the key along `rowAxis`,
 /// k the index along the last axis.
@@ -33,9 +23,12 @@ struct TileOperand {
   /// counts indices along `rowAxis`. For the left operand of a `TileProduct`: the rows run along
   /// the last axis.
   bool isTransposed = false;
-  /// Only for operands of a `TileProduct`: the subscripts, and the index that runs along `rowAxis`.
+  /// Only for operands of a `TileProduct`: the subscripts, in which sums and products with symbolic
+  /// factors are flattened, and the index that runs along `rowAxis`.
   std::vector<LinearIndex> subscripts;
   mlir::Value moving;
+  /// Returns the index along the last axis.
+  mlir::Value getInner() const { return load.getIndex(load.getArray().getType().getRank() - 1).getValue(); }
   int64_t getBytes() const { return load.getResult().getType().getIntOrFloatBitWidth() / 8; }
 };
 

@@ -16,7 +16,6 @@
 #include "lib/Conversion/ONFToDevice/ScalarCode.h"
 #include "lib/Conversion/ONFToVector/Dependence.h"
 #include "lib/Conversion/ONFToVector/Integers.h"
-#include "lib/Support/Constant.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
@@ -69,7 +68,7 @@ static bool findFold(WarpProduct &product) {
       product.stores = loop;
     }
   AccOp acc = product.acc;
-  product.length = constantOf(product.fold.getExtent());
+  product.length = product.fold.getExtent().getConstant();
   bool hasInner = product.fold
                       ->walk([&](Operation *op) {
                         return op != product.fold && isa<FoldOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
@@ -86,7 +85,7 @@ static bool findColumnsOfState(WarpProduct &product) {
   if (storesRow || acc.getExtents().size() != 1 || !product.length || *product.length < kDepth ||
       *product.length > kMostTerms)
     return false;
-  auto columns = constantOf(cast<StringAttr>(acc.getExtents()[0]).getValue());
+  auto columns = getSymExpr(acc.getExtents()[0]).getConstant();
   if (!columns || *columns % 8 != 0 || *columns < 8 || *columns > kMostColumns ||
       product.stores.getExtents()[0] != acc.getExtents()[0])
     return false;
@@ -103,8 +102,9 @@ static bool findColumnsOfNest(WarpProduct &product) {
     return false;
   // With few rows or columns, most of a block would be padding.
   constexpr int64_t fewest = 8;
-  for (StringRef extent : llvm::drop_begin(product.nest.getExtents().getAsValueRange<StringAttr>(), indices.size() - 2))
-    if (auto size = SymExpr::parse(extent)->getConstant(); size && *size < fewest)
+  for (const SymExpr &extent :
+       llvm::drop_begin(product.nest.getExtents().getAsValueRange<ExprAttr>(), indices.size() - 2))
+    if (auto size = extent.getConstant(); size && *size < fewest)
       return false;
   product.column = *(indices.end() - 2);
   product.columns = kNestColumns;
@@ -190,13 +190,13 @@ public:
 
 private:
   using Values = ScalarCode::Values;
-  StringRef extent(unsigned axis) { return cast<StringAttr>(product.nest.getExtents()[axis]).getValue(); }
+  const SymExpr &extent(unsigned axis) { return getSymExpr(product.nest.getExtents()[axis]); }
   bool hasColumns() const { return !product.stores; }
-  std::string blocks(unsigned axis) {
+  SymExpr blocks(unsigned axis) {
     int64_t size = axis + 1 == rank() ? kRows : hasColumns() && axis + 2 == rank() ? product.columns : 1;
     if (size == 1)
-      return extent(axis).str();
-    return SymExpr::floorDiv(*SymExpr::parse(extent(axis)) + SymExpr(size - 1), SymExpr(size)).str();
+      return extent(axis);
+    return SymExpr::floorDiv(extent(axis) + SymExpr(size - 1), SymExpr(size));
   }
   unsigned rank() { return product.nest.getExtents().size(); }
   void bindIndices(ScalarCode &code);
@@ -277,7 +277,7 @@ Value ProductKernel::map(ScalarCode &code, StringRef name, ValueRange inputs, de
 
 /// Returns whether an index of an axis exists, for blocks of `block` indices; null: always.
 Value ProductKernel::isBelow(ScalarCode &code, Value index, unsigned axis, int64_t block) {
-  auto size = constantOf(extent(axis));
+  auto size = extent(axis).getConstant();
   if (size && *size % block == 0)
     return {};
   return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, index, code.symbol(extent(axis)));
@@ -385,9 +385,9 @@ Value ProductKernel::addUp(ScalarCode &code, Type sums, Value zero) {
     Value end = code.index(llvm::divideCeil(*product.length, kDepth));
     return steps(code, zero, code.index(0), end);
   }
-  SymExpr length = *SymExpr::parse(product.fold.getExtent());
+  const SymExpr &length = product.fold.getExtent();
   auto count = [&](int64_t terms) {
-    return code.symbol(SymExpr::floorDiv(length + SymExpr(terms - 1), SymExpr(terms)).str());
+    return code.symbol(SymExpr::floorDiv(length + SymExpr(terms - 1), SymExpr(terms)));
   };
   Value all = count(kDepth), parts = count(kMostTerms), most = code.index(kMostTerms / kDepth);
   auto both =
@@ -432,8 +432,8 @@ LogicalResult ProductKernel::run() {
   b.setInsertionPointToEnd(&program.getBody().front());
   SymExpr all(1);
   for (unsigned axis = 0; axis < rank(); ++axis)
-    all = all * *SymExpr::parse(blocks(axis));
-  beginKernel(b, product.nest, program, Twine(kernelNumber), all.str(), 2 * kRows);
+    all = all * blocks(axis);
+  beginKernel(b, product.nest, program, Twine(kernelNumber), all, 2 * kRows);
   ScalarCode code(b, mapArrays(product.nest, program), product.nest.getLoc());
   bindIndices(code);
   auto layout = device::LayoutAttr::getAccumulator(b.getContext(), product.columns);

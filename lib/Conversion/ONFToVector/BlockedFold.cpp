@@ -119,7 +119,7 @@ void BlockedFold::allocateAccumulator(const Accumulator &accumulator) {
   if (buffers.bf16)
     buffers.packed = e.scratchFor(b.getI32Type(), shape.BN / 2 * buffers.padded);
   buffers.state = e.scratchFor(accumulator.type, shape.vectors * shape.lanes * buffers.padded);
-  auto length = SymExpr::parse(fold.getExtent())->getConstant();
+  auto length = fold.getExtent().getConstant();
   if (e.columns && (!length || *length > kSumBlock))
     buffers.rest = e.scratchFor(accumulator.type, shape.vectors * shape.lanes * buffers.padded);
   buffers.factor = e.scratchFor(accumulator.type, shape.panelWidth());

@@ -15,18 +15,19 @@ static bool isElementType(Type type) {
   return integer && llvm::is_contained({1u, 8u, 16u, 32u, 64u}, integer.getWidth());
 }
 
-static LogicalResult checkExpressions(Operation *op, const ArgumentBlock &block, ArrayAttr texts) {
-  for (Attribute text : texts) {
-    std::string why;
-    auto expr = SymExpr::parse(cast<StringAttr>(text).getValue(), &why);
-    if (!expr)
-      return op->emitOpError("expects an integer expression, but got ") << text << ": " << why;
-    std::set<std::string> names;
-    expr->collectSymbols(names);
-    for (const std::string &name : names)
-      if (!block.getSymbolSlot(name))
-        return op->emitOpError("expects the kernel's symbols, but got '") << name << "'";
-  }
+static LogicalResult checkSymbols(Operation *op, const ArgumentBlock &block, const SymExpr &expr) {
+  std::set<std::string> names;
+  expr.collectSymbols(names);
+  for (const std::string &name : names)
+    if (!block.getSymbolSlot(name))
+      return op->emitOpError("expects the kernel's symbols, but got '") << name << "'";
+  return success();
+}
+
+static LogicalResult checkExtents(Operation *op, const ArgumentBlock &block, ArrayAttr extents) {
+  for (const SymExpr &extent : extents.getAsValueRange<ExprAttr>())
+    if (failed(checkSymbols(op, block, extent)))
+      return failure();
   return success();
 }
 
@@ -34,13 +35,11 @@ static LogicalResult checkState(AccOp acc) {
   Type element = getElementTypeOrSelf(acc.getResult().getType());
   if (auto array = dyn_cast<ArrayType>(acc.getResult().getType())) {
     element = array.getElementType();
-    for (Attribute text : acc.getExtents()) {
-      auto expr = SymExpr::parse(cast<StringAttr>(text).getValue());
-      if (!expr || !expr->getConstant())
-        return acc.emitOpError("carries an axis whose extent, ")
-               << text << ", is known at run time only; scratch memory is static "
+    for (const SymExpr &extent : acc.getExtents().getAsValueRange<ExprAttr>())
+      if (!extent.getConstant())
+        return acc.emitOpError("carries an axis whose extent, \"")
+               << extent.str() << "\", is known at run time only; scratch memory is static "
                << "on a CPU: give the extent at compile time";
-    }
     for (Operation *user : acc.getResult().getUsers())
       if (!isa<YieldOp>(user))
         return user->emitOpError("reads a state that carries axes inside its fold");
@@ -54,47 +53,41 @@ static LogicalResult checkState(AccOp acc) {
   return success();
 }
 
-static LogicalResult checkAccess(Operation *op, Value array, Type value, bool output, const ArgumentBlock &block) {
-  auto arg = dyn_cast<BlockArgument>(array);
+static LogicalResult checkAccess(AccessOpInterface op, Type value, bool output, const ArgumentBlock &block) {
+  auto arg = dyn_cast<BlockArgument>(op.getArray());
   auto kernel = arg ? dyn_cast<onf::KernelOp>(arg.getOwner()->getParentOp()) : onf::KernelOp();
   if (!kernel)
     return op->emitOpError("expects an array of the kernel");
   if (!kernel.isTemporary(arg.getArgNumber()) && output != (arg.getArgNumber() >= block.getNumInputs()))
     return op->emitOpError(output ? "expects an output" : "expects an input");
-  Type element = cast<ArrayType>(array.getType()).getElementType();
+  Type element = op.getArray().getType().getElementType();
   if (!isElementType(element) || !isElementType(value) || isa<FloatType>(element) != isa<FloatType>(value))
     return op->emitOpError("cannot move ") << value << " to or from " << element;
-  return success();
+  FlatAddress address = op.getAddress();
+  address.coefficients.push_back(address.constant);
+  return success(llvm::all_of(address.coefficients,
+                              [&](const SymExpr &expr) { return succeeded(checkSymbols(op, block, expr)); }));
 }
 
 static LogicalResult checkOp(Operation *op, const ArgumentBlock &block) {
-  OpBuilder b(op->getContext());
-  auto expressions = [&](ArrayRef<Attribute> texts) { return checkExpressions(op, block, b.getArrayAttr(texts)); };
-  if (auto load = dyn_cast<LoadOp>(op)) {
-    if (failed(checkAccess(op, load.getArray(), load.getResult().getType(), false, block)) ||
-        failed(checkExpressions(op, block, load.getCoefficients())))
-      return failure();
-    return expressions({load.getConstantAttr()});
-  }
+  if (auto load = dyn_cast<LoadOp>(op))
+    return checkAccess(load, load.getResult().getType(), false, block);
   if (auto store = dyn_cast<StoreOp>(op)) {
-    if (failed(checkAccess(op, store.getArray(), store.getValue().getType(), true, block)) ||
-        failed(checkExpressions(op, block, store.getCoefficients())))
-      return failure();
     if (store->getParentOfType<FoldOp>())
       return op->emitOpError("expects to stand outside of folds");
-    return expressions({store.getConstantAttr()});
+    return checkAccess(store, store.getValue().getType(), true, block);
   }
   if (auto acc = dyn_cast<AccOp>(op))
-    return failed(checkState(acc)) ? failure() : checkExpressions(op, block, acc.getExtents());
+    return failed(checkState(acc)) ? failure() : checkExtents(op, block, acc.getExtents());
   if (auto fold = dyn_cast<FoldOp>(op))
-    return expressions({fold.getExtentAttr()});
+    return checkSymbols(op, block, fold.getExtent());
   if (auto loop = dyn_cast<ForOp>(op)) {
     if (loop->getParentOfType<FoldOp>())
       return op->emitOpError("expects to stand outside of folds");
-    return checkExpressions(op, block, loop.getExtents());
+    return checkExtents(op, block, loop.getExtents());
   }
   if (auto extent = dyn_cast<onf::ExtentOp>(op))
-    return expressions({extent.getExprAttr()});
+    return checkSymbols(op, block, extent.getExpr());
   if (auto at = dyn_cast<AtOp>(op)) {
     if (!at.getState().getDefiningOp<FoldOp>())
       return op->emitOpError("expects the result of a fold");

@@ -6,7 +6,6 @@
 #include "lib/Conversion/ONFToVector/FoldPlan.h"
 #include "lib/Conversion/ONFToVector/ONFToVector.h"
 #include "lib/Conversion/ONFToVector/Running.h"
-#include "lib/Support/Constant.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -154,10 +153,10 @@ Value Columns::cloneOf(Value value, Block *source, IRMapping &map) {
 /// Returns the state with an added axis of columns.
 AccOp Columns::carry(AccOp acc, const IRMapping &outside) {
   Location loc = acc.getLoc();
-  Type type = ArrayType::get(b.getContext(), {b.getStringAttr(Twine(kColumns))}, acc.getResult().getType());
+  Type type = ArrayType::get(b.getContext(), {SymExpr(kColumns)}, acc.getResult().getType());
   auto made = AccOp::create(b, loc, type, acc.getMonoid(), acc.getNameAttr(), b.getStrArrayAttr({getIndexName(column)}),
-                            b.getStrArrayAttr({std::to_string(kColumns)}), ValueRange(), ValueRange(), acc.getCombine(),
-                            acc.getSingular(), acc.getOperandTypeAttr(), acc.getFunctionAttr());
+                            b.getArrayAttr(ExprAttr::get(b.getContext(), kColumns)), ValueRange(), ValueRange(),
+                            acc.getCombine(), acc.getSingular(), acc.getOperandTypeAttr(), acc.getFunctionAttr());
   made->setDiscardableAttrs(acc->getDiscardableAttrDictionary());
   OpBuilder::InsertionGuard guard(b);
   Block *block = b.createBlock(&made.getValue(), {}, b.getIndexType(), loc);
@@ -174,7 +173,7 @@ FoldOp Columns::carry(FoldOp fold) {
   SmallVector<AccOp> accs = getAccs(fold);
   SmallVector<Type> types;
   for (AccOp acc : accs)
-    types.push_back(ArrayType::get(b.getContext(), {b.getStringAttr(Twine(kColumns))}, acc.getResult().getType()));
+    types.push_back(ArrayType::get(b.getContext(), {SymExpr(kColumns)}, acc.getResult().getType()));
   auto made = FoldOp::create(b, fold.getLoc(), types, fold.getNameAttr(), fold.getExtentAttr(), fold.getLiftAttr(),
                              fold.getPiecesAttr(), fold.getBounds());
   OpBuilder::InsertionGuard guard(b);
@@ -198,8 +197,8 @@ void Columns::moveRest() {
   b.setInsertionPointToEnd(&body);
   if (Operation *last = body.empty() ? nullptr : &body.back(); last && last->hasTrait<OpTrait::IsTerminator>())
     b.setInsertionPoint(last);
-  auto loop =
-      ForOp::create(b, loc, b.getStrArrayAttr({getIndexName(column)}), b.getStrArrayAttr({std::to_string(kColumns)}));
+  auto loop = ForOp::create(b, loc, b.getStrArrayAttr({getIndexName(column)}),
+                            b.getArrayAttr(ExprAttr::get(b.getContext(), kColumns)));
   Block *block = b.createBlock(&loop.getBody(), {}, b.getIndexType(), loc);
   IRMapping map;
   Value index = block->getArgument(0);
@@ -262,7 +261,7 @@ static bool runsInBlocks(ForOp nest, std::optional<unsigned> number = std::nullo
 
 bool orderColumns(ForOp nest) {
   auto isFew = [&](unsigned axis) {
-    auto size = constantOf(cast<StringAttr>(nest.getExtents()[axis]).getValue());
+    auto size = getSymExpr(nest.getExtents()[axis]).getConstant();
     return size && *size < kFewest;
   };
   unsigned rank = nest.getExtents().size();

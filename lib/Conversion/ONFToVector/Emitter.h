@@ -252,10 +252,10 @@ private:
     mlir::Value full;   // null if the lanes are always consecutive
     unsigned depth = 0, context = 0;
   };
-  Address address(mlir::OperandRange terms, mlir::ArrayAttr coefficients, llvm::StringRef constant);
+  Address address(onf::AccessOpInterface op);
   /// Returns the factor of the lane index in an index expression, or nothing if it is not linear.
   std::optional<int64_t> laneFactor(mlir::Value term, mlir::Value &full);
-  mlir::Value strideAlong(mlir::OperandRange terms, mlir::ArrayAttr coefficients, mlir::Value index);
+  mlir::Value strideAlong(onf::AccessOpInterface op, mlir::Value index);
   Values laneAddresses(mlir::Type storage, mlir::Value array, const Address &where);
   void storeSquare(onf::StoreOp store, mlir::Value index, mlir::Value first, mlir::Value square);
   mlir::Value nonEmpty(mlir::Operation *op, unsigned depth);

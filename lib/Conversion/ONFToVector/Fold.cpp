@@ -71,9 +71,8 @@ StateBuffer StateBuffer::of(AccOp acc) {
   buffer.element = acc.getResult().getType();
   if (auto array = dyn_cast<ArrayType>(buffer.element))
     buffer.element = array.getElementType();
-  for (Attribute text : acc.getExtents()) {
-    auto expr = SymExpr::parse(cast<StringAttr>(text).getValue());
-    buffer.extents.push_back(expr ? expr->getConstant().value_or(0) : 0);
+  for (const SymExpr &extent : acc.getExtents().getAsValueRange<ExprAttr>()) {
+    buffer.extents.push_back(extent.getConstant().value_or(0));
     buffer.padded *= buffer.extents.back();
   }
   return buffer;
@@ -171,7 +170,7 @@ void FoldEmitter::overCarried(AccOp acc, llvm::function_ref<void(Value)> body) {
   std::function<void(unsigned, Value)> nest = [&](unsigned axis, Value flat) {
     if (axis == acc.getExtents().size())
       return body(flat);
-    Value size = e.extent(cast<StringAttr>(acc.getExtents()[axis]).getValue());
+    Value size = e.extent(getSymExpr(acc.getExtents()[axis]));
     e.loop(e.here().index(0), size, 1, [&](Value index) {
       e.top().values[acc.getValue().getArgument(axis)] = index;
       Build b = e.here();
@@ -274,8 +273,8 @@ Emitter::Values FoldEmitter::iterate(Value j, ValueRange args) {
 //===----------------------------------------------------------------------===//
 
 bool FoldEmitter::splits(AccOp acc) {
-  auto extent = SymExpr::parse(fold.getExtent());
-  bool isShort = extent && extent->getConstant() && *extent->getConstant() <= kSumBlock;
+  auto length = fold.getExtent().getConstant();
+  bool isShort = length && *length <= kSumBlock;
   return !isShort && isPureSum(acc);
 }
 

@@ -226,20 +226,20 @@ bool Planner::checkInteger(const Score &score, const Twine &subject) {
 bool Planner::planScore(FoldOp inner) {
   std::string subject = "the inner fold over '" + inner.getName().str() + "'";
   SmallVector<AccOp> accs = getAccs(inner);
-  auto expr = SymExpr::parse(inner.getExtent());
+  auto length = inner.getExtent().getConstant();
   if (accs.size() != 1)
     return refuse(subject, "has " + Twine(accs.size()) + " states");
   if (getGuard(inner))
     return refuse(subject, "is masked");
   if (!onDemand.isUnconditional(inner))
     return refuse(subject, "runs only under a condition");
-  if (!expr || !expr->getConstant())
-    return refuse(subject, "has the extent " + inner.getExtent() + ", which is not known at compile time");
-  if (*expr->getConstant() < 1)
+  if (!length)
+    return refuse(subject, "has the extent " + inner.getExtent().str() + ", which is not known at compile time");
+  if (*length < 1)
     return refuse(subject, "is empty");
   AccOp acc = accs[0];
   Type type = acc.getResult().getType();
-  bool isInteger = type.isIndex() && *expr->getConstant() <= sums.mostTerms;
+  bool isInteger = type.isIndex() && *length <= sums.mostTerms;
   if (acc.getMonoid() != Monoid::add || !(type.isF32() || type.isF64() || isInteger) || !acc.getRefs().empty() ||
       !acc.getExtents().empty())
     return refuse(subject, "is no sum of f32 or f64");
@@ -252,7 +252,7 @@ bool Planner::planScore(FoldOp inner) {
     if (isa_and_nonnull<AccOp>(index.getParentBlock()->getParentOp()))
       return refuse(subject, "is inside an axis of a state");
   Value value = isInteger ? getFloat(result) : result;
-  Score score{inner, value, type, *expr->getConstant(), {}, {}, {}};
+  Score score{inner, value, type, *length, {}, {}, {}};
   Factors mixed;
   bool ok = splitSum(
       acc,
@@ -290,14 +290,13 @@ bool Planner::planAccumulator(AccOp acc, unsigned pass) {
   if (!acc.getRefs().empty() && acc.getCombine() != ScalarFn::mul)
     return refuse(subject, "is not rescaled by a factor");
   Accumulator accumulator{acc, pass, type, {}, {}, {}};
-  for (Attribute attribute : acc.getExtents()) {
-    StringRef text = cast<StringAttr>(attribute).getValue();
-    auto expr = SymExpr::parse(text);
-    if (!expr || !expr->getConstant())
-      return refuse(subject, "has an axis of extent " + text + ", which is not known at compile time");
-    if (*expr->getConstant() < 1)
+  for (const SymExpr &extent : acc.getExtents().getAsValueRange<ExprAttr>()) {
+    auto size = extent.getConstant();
+    if (!size)
+      return refuse(subject, "has an axis of extent " + extent.str() + ", which is not known at compile time");
+    if (*size < 1)
       return refuse(subject, "has an empty axis");
-    accumulator.extents.push_back(*expr->getConstant());
+    accumulator.extents.push_back(*size);
   }
   auto indices = acc.getValue().getArguments();
   bool ok = splitSum(

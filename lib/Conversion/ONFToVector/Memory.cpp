@@ -102,13 +102,14 @@ std::optional<int64_t> Emitter::laneFactor(Value term, Value &full) {
   return isRow(term) ? std::nullopt : std::optional<int64_t>(0);
 }
 
-Emitter::Address Emitter::address(OperandRange terms, ArrayAttr coefficients, StringRef constant) {
+Emitter::Address Emitter::address(AccessOpInterface op) {
   Address result;
-  SmallVector<Emitted> uniform{{extent(constant), 0}};
+  FlatAddress form = op.getAddress();
+  SmallVector<Emitted> uniform{{extent(form.constant), 0}};
   Value stride = at(0).index(0), full;
   bool linear = true;
-  for (auto [term, text] : llvm::zip_equal(terms, coefficients)) {
-    Value coefficient = extent(cast<StringAttr>(text).getValue());
+  for (auto [term, expr] : llvm::zip_equal(op.getTerms(), form.coefficients)) {
+    Value coefficient = extent(expr);
     Emitted emitted = eval(term);
     result.depth = std::max(result.depth, emitted.depth);
     result.context = std::max(result.context, emitted.context);
@@ -141,28 +142,27 @@ Emitter::Address Emitter::address(OperandRange terms, ArrayAttr coefficients, St
 /// null if that is certain. Loads hoisted out of these loops are predicated by it.
 Value Emitter::nonEmpty(Operation *op, unsigned depth) {
   Value condition;
-  auto require = [&](Value index, StringRef text) {
+  auto require = [&](Value index, const SymExpr &end) {
     auto bound = findBound(index);
     if (bound && bound->depth <= depth)
       return;
-    auto expr = SymExpr::parse(text);
-    if (expr && expr->getConstant().value_or(0) > 0)
+    if (end.getConstant().value_or(0) > 0)
       return;
     Build b = at(0);
-    Value size = extent(text);
+    Value size = extent(end);
     condition = b.both(condition, b.slt(b.index(0), size));
   };
   for (Operation *parent = op->getParentOp(); parent && parent != kernel; parent = parent->getParentOp()) {
     if (auto fold = dyn_cast<FoldOp>(parent))
       require(fold.getBody().getArgument(0), fold.getExtent());
-    ArrayAttr texts;
+    ArrayAttr ends;
     if (auto acc = dyn_cast<AccOp>(parent))
-      texts = acc.getExtents();
+      ends = acc.getExtents();
     if (auto loop = dyn_cast<ForOp>(parent))
-      texts = loop.getExtents();
-    if (texts)
-      for (auto [index, text] : llvm::zip(parent->getRegion(0).getArguments(), texts))
-        require(index, cast<StringAttr>(text).getValue());
+      ends = loop.getExtents();
+    if (ends)
+      for (auto [index, end] : llvm::zip(parent->getRegion(0).getArguments(), ends))
+        require(index, getSymExpr(end));
   }
   return condition;
 }
@@ -272,7 +272,7 @@ Emitted Emitter::evalLoad(LoadOp load) {
   unsigned number = cast<BlockArgument>(load.getArray()).getArgNumber();
   if (block.isScalar(number))
     return remember(load.getResult(), slot(block.getSlot(number), element), 0);
-  Address where = address(load.getTerms(), load.getCoefficients(), load.getConstant());
+  Address where = address(load);
   bool mayFault = !onDemand.isInBounds(load);
   unsigned depth = depthOfLoad(where.depth, mayFault);
   unsigned known = mayFault ? context : where.context;
@@ -293,15 +293,15 @@ std::optional<Emitter::Strided> Emitter::strided(LoadOp load, Value outer, Value
   if (block.isScalar(cast<BlockArgument>(load.getArray()).getArgNumber()))
     return std::nullopt;
   Strided result;
-  result.outer = strideAlong(load.getTerms(), load.getCoefficients(), outer);
-  result.inner = strideAlong(load.getTerms(), load.getCoefficients(), inner);
+  result.outer = strideAlong(load, outer);
+  result.inner = strideAlong(load, inner);
   if (!result.outer || !result.inner)
     return std::nullopt;
   bool uniform = true;
   scoped([&](Scope &scope) {
     scope.values[outer] = first;
     scope.values[inner] = here().index(0);
-    Address where = address(load.getTerms(), load.getCoefficients(), load.getConstant());
+    Address where = address(load);
     uniform = !where.perLane.value;
     if (uniform)
       result.pointer =
@@ -347,7 +347,7 @@ void Emitter::emitStore(StoreOp store, Value laneMask) {
   Type element = store.getArray().getType().getElementType();
   Type storage = storageType(element);
   Value value = this->value(store.getValue());
-  Address where = address(store.getTerms(), store.getCoefficients(), store.getConstant());
+  Address where = address(store);
   Build b = here();
   Value base = pointerOf(store.getArray());
   Value pointer = b.address(storage, base, where.uniform.value);

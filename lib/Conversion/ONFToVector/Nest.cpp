@@ -50,7 +50,7 @@ NestEmitter::NestEmitter(onf::KernelOp kernel, ForOp nest, Value chosen, unsigne
     planTotals();
 }
 
-StringRef NestEmitter::extentOf(unsigned axis) { return cast<StringAttr>(nest.getExtents()[axis]).getValue(); }
+const SymExpr &NestEmitter::extentOf(unsigned axis) { return getSymExpr(nest.getExtents()[axis]); }
 
 Value NestEmitter::laneIndex() {
   auto args = nest.getBody().getArguments();
@@ -302,7 +302,7 @@ void NestEmitter::emitRowCode() {
 /// of rows and then stores the results.
 void NestEmitter::emitColumns(ForOp loop) {
   Block &block = loop.getBody().front();
-  Value size = emitter.extent(cast<StringAttr>(loop.getExtents()[0]).getValue());
+  Value size = emitter.extent(getSymExpr(loop.getExtents()[0]));
   emitter.loop(emitter.here().index(0), size, kColumns, [&](Value base) {
     Build b = emitter.here();
     emitter.top().values[block.getArgument(0)] = base;
@@ -407,8 +407,7 @@ void NestEmitter::emitStores(Block &block, Value laneMask) {
     std::function<void(unsigned)> nestLoops = [&](unsigned axis) {
       if (axis == inner.getExtents().size())
         return emitStores(inner.getBody().front(), laneMask);
-      Value size =
-          emitter.columns ? emitter.columns : emitter.extent(cast<StringAttr>(inner.getExtents()[axis]).getValue());
+      Value size = emitter.columns ? emitter.columns : emitter.extent(getSymExpr(inner.getExtents()[axis]));
       Value argument = inner.getBody().getArgument(axis);
       if (axis + 1 == inner.getExtents().size())
         return emitter.storeAlong(inner, argument, size, laneMask, [&] { nestLoops(axis + 1); });

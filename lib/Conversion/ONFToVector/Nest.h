@@ -45,7 +45,7 @@ private:
   void emitStores(mlir::Block &block, mlir::Value laneMask);
   mlir::Value laneIndex();
   int64_t tileOf(unsigned axis) const { return tiles[axis]; }
-  mlir::StringRef extentOf(unsigned axis);
+  const SymExpr &extentOf(unsigned axis);
 
   //===--- Ranges in parts (Split.cpp) ------------------------------------===//
   struct Parts {

@@ -136,8 +136,7 @@ std::optional<rows::RunningFold> rows::findRunningFold(ForOp nest) {
   auto axis = dyn_cast_or_null<BlockArgument>(endOf(getGuard(fold), fold.getBody().getArgument(0), descends));
   if (!axis || axis.getOwner() != &body || axis.getArgNumber() + 1 >= body.getNumArguments())
     return std::nullopt;
-  auto extent = cast<StringAttr>(nest.getExtents()[axis.getArgNumber()]).getValue();
-  if (*SymExpr::parse(extent) != *SymExpr::parse(fold.getExtent()) + SymExpr(1))
+  if (getSymExpr(nest.getExtents()[axis.getArgNumber()]) != fold.getExtent() + SymExpr(1))
     return std::nullopt;
   RunningFold running{fold, axis.getArgNumber(), descends, {}};
   Distances distances(axis, fold.getBody().getArgument(0));

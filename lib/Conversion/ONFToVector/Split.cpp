@@ -295,13 +295,12 @@ void NestEmitter::emitShared(OpBuilder builder) {
 std::string NestEmitter::getSharedText() {
   SymExpr bytes(partBytes);
   for (unsigned axis = 0; axis + 1 < tiles.size(); ++axis)
-    bytes =
-        bytes * SymExpr::floorDiv(*SymExpr::parse(extentOf(axis)) + SymExpr(tileOf(axis) - 1), SymExpr(tileOf(axis)));
+    bytes = bytes * SymExpr::floorDiv(extentOf(axis) + SymExpr(tileOf(axis) - 1), SymExpr(tileOf(axis)));
   int64_t length = split.getLift()->getTile();
-  auto range = SymExpr::parse(split.getExtent());
-  bytes = bytes * SymExpr::floorDiv(*range + SymExpr(length - 1), SymExpr(length));
-  return bytes.str() + " bytes where " + SymExpr::parse(extentOf(tiles.size() - 1))->str() +
-         " <= " + std::to_string(tiles.back()) + " and " + range->str() + " > " + std::to_string(length);
+  const SymExpr &range = split.getExtent();
+  bytes = bytes * SymExpr::floorDiv(range + SymExpr(length - 1), SymExpr(length));
+  return bytes.str() + " bytes where " + extentOf(tiles.size() - 1).str() + " <= " + std::to_string(tiles.back()) +
+         " and " + range.str() + " > " + std::to_string(length);
 }
 
 } // namespace moa::rows

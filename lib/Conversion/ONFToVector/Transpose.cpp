@@ -62,27 +62,24 @@ std::optional<int64_t> factorOf(Value term, Value index, Dependence &deps) {
 }
 
 bool runsAlong(LoadOp load, Value index, Dependence &deps) {
-  auto array = cast<ArrayType>(load.getArray().getType());
-  std::string suffix = ".s" + std::to_string(static_cast<int>(array.getRank()) - 1);
   bool along = false;
-  for (auto [term, text] : llvm::zip_equal(load.getTerms(), load.getCoefficients())) {
+  for (auto [number, term] : llvm::enumerate(load.getTerms())) {
     auto factor = factorOf(term, index, deps);
     if (!factor)
       return false;
-    along |= *factor == 1 && cast<StringAttr>(text).getValue().ends_with(suffix);
+    along |= *factor == 1 && load.getSubscripts().getAxes().back().factors.count(number);
   }
   return along;
 }
 
 /// Returns the distance in memory between neighbours along `index`, or null if it varies.
-Value Emitter::strideAlong(OperandRange terms, ArrayAttr coefficients, Value index) {
+Value Emitter::strideAlong(AccessOpInterface op, Value index) {
   Value stride = at(0).index(0);
-  for (auto [term, text] : llvm::zip_equal(terms, coefficients)) {
+  for (auto [term, coefficient] : llvm::zip_equal(op.getTerms(), op.getAddress().coefficients)) {
     auto factor = factorOf(term, index, deps);
     if (!factor)
       return Value();
-    Value coefficient = extent(cast<StringAttr>(text).getValue());
-    stride = at(0).add(stride, at(0).mul(coefficient, *factor));
+    stride = at(0).add(stride, at(0).mul(extent(coefficient), *factor));
   }
   return stride;
 }
@@ -107,7 +104,7 @@ void Emitter::stageLoad(LoadOp load, Value index, Value first, Value count, Valu
     });
   };
   Value zero = here().index(0);
-  Value along = strideAlong(load.getTerms(), load.getCoefficients(), index);
+  Value along = strideAlong(load, index);
   if (!along || lanes == 1)
     return singly(zero);
   auto inSquares = [&] {
@@ -116,7 +113,7 @@ void Emitter::stageLoad(LoadOp load, Value index, Value first, Value count, Valu
     Type element = load.getResult().getType(), type = movedType(element);
     loop(zero, squares, lanes, [&](Value s) {
       top().values[index] = here().add(first, s);
-      Address where = address(load.getTerms(), load.getCoefficients(), load.getConstant());
+      Address where = address(load);
       Values rows;
       for (Value pointer : laneAddresses(type, load.getArray(), where))
         rows.push_back(here().load(rowType(type), pointer, storageBytes(element)));
@@ -150,7 +147,7 @@ void Emitter::storeSquare(StoreOp store, Value index, Value first, Value square)
   });
   scoped([&](Scope &scope) {
     scope.values[index] = first;
-    Address where = address(store.getTerms(), store.getCoefficients(), store.getConstant());
+    Address where = address(store);
     Values columnVectors;
     Build b = here();
     for (int64_t t = 0; t != lanes; ++t)
@@ -175,7 +172,7 @@ void Emitter::storeAlong(ForOp inner, Value index, Value size, Value laneMask, l
       return singly(zero);
     if (!store)
       continue;
-    Value along = strideAlong(store.getTerms(), store.getCoefficients(), index);
+    Value along = strideAlong(store, index);
     bool perLane = llvm::any_of(store.getTerms(), [&](Value t) { return isRow(t); });
     if (!along || !perLane || lanes == 1 || !laneMask)
       return singly(zero);

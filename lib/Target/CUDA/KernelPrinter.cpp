@@ -15,10 +15,7 @@ static constexpr size_t kLongExpression = 96;
 static constexpr size_t kShortDeclarator = 72, kShortLine = 120;
 
 /// Returns whether blocks start. If an extent of the nest is the number 0, none do.
-static bool startsBlocks(device::KernelOp kernel) {
-  auto blocks = SymExpr::parse(kernel.getBlocks());
-  return !blocks || !blocks->isZero();
-}
+static bool startsBlocks(device::KernelOp kernel) { return !kernel.getBlocks().isZero(); }
 
 llvm::Expected<KernelText> KernelPrinter::print() {
   depth = 1;
@@ -255,7 +252,7 @@ std::string KernelPrinter::constantText(arith::ConstantOp op, const std::string 
 }
 
 Expr KernelPrinter::symbolText(device::SymbolOp op) {
-  SymExpr expr = *SymExpr::parse(op.getExpr());
+  const SymExpr &expr = op.getExpr();
   std::set<std::string> atoms;
   expr.collectSymbols(atoms);
   for (const std::string &atom : atoms)

@@ -349,7 +349,7 @@ SmallVector<scf::ForOp> findPhases(scf::ForOp first, const FragmentStorage &stor
 bool isWrittenInPlace(Operation &op, const FragmentStorage &storage) {
   // A quotient is computed once and named.
   if (auto symbol = dyn_cast<device::SymbolOp>(op))
-    return symbol.getExpr().find_first_of("/%") == StringRef::npos || symbol->hasOneUse();
+    return symbol.getExpr().str().find_first_of("/%") == std::string::npos || symbol->hasOneUse();
   if (auto fill = dyn_cast<device::FillOp>(op))
     return storage.isCopiedConstant(fill);
   return isa<arith::ConstantOp, device::ScalarOp>(op);

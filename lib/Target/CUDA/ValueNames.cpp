@@ -30,7 +30,8 @@ static std::string wordFor(Operation *op) {
       .Case<device::ThreadOp>([](auto) { return "thread"; })
       .Case<device::SymbolOp>([](device::SymbolOp symbol) {
         // A stride `A.s0`, an extent, or an expression of extents.
-        llvm::StringRef text = symbol.getExpr();
+        std::string spelled = symbol.getExpr().str();
+        llvm::StringRef text = spelled;
         bool isPlain = llvm::all_of(text, [](char c) { return llvm::isAlnum(c) || c == '_'; });
         return text.contains('.') && !text.contains(' ') ? "stride" : isPlain ? "extent" : "count";
       })

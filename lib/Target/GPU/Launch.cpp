@@ -30,7 +30,7 @@ const TensorMap &Launch::getMap(Value array, unsigned rowAxis, int64_t rows, con
 }
 
 const TensorMap &Launch::getMap(device::CopyOp copy) const {
-  return getMap(copy.getArray(), copy.getRowAxis(), copy.getTileRows(), copy.getRowStep());
+  return getMap(copy.getArray(), copy.getRowAxis(), copy.getTileRows(), copy.getStep());
 }
 
 namespace {
@@ -45,7 +45,7 @@ private:
   void allocate(Operation *op);
   void findNextBlock();
   void addMap(Value array, unsigned rowAxis, int64_t rows, const SymExpr &step = SymExpr(1)) {
-    maps.insert({getNumber(array), rowAxis, rows, step.str()});
+    maps.try_emplace({getNumber(array), rowAxis, rows, step.str()}, step);
   }
 
   device::KernelOp kernel;
@@ -53,7 +53,7 @@ private:
   Launch launch;
   std::set<unsigned> arrays, scalars;
   std::set<std::string> symbols;
-  std::set<std::tuple<unsigned, unsigned, int64_t, std::string>> maps;
+  std::map<std::tuple<unsigned, unsigned, int64_t, std::string>, SymExpr> maps; // by the step's text
   bool clears = false, collects = false;
 };
 } // namespace
@@ -74,10 +74,10 @@ void Collector::visit(Operation *op) {
             device::RaiseOp, device::NextBlockOp, device::StagesOp, device::CopyRowsOp>(
           [&](auto access) { arrays.insert(getNumber(access.getArray())); })
       .Case<device::ScalarOp>([&](auto scalar) { scalars.insert(getNumber(scalar.getArray())); })
-      .Case<device::SymbolOp>([&](auto symbol) { SymExpr::parse(symbol.getExpr())->collectSymbols(symbols); })
+      .Case<device::SymbolOp>([&](auto symbol) { symbol.getExpr().collectSymbols(symbols); })
       .Case<device::SharedOp, device::BarriersOp>([&](auto memory) { allocate(memory); })
       .Case<device::CopyOp>(
-          [&](auto copy) { addMap(copy.getArray(), copy.getRowAxis(), copy.getTileRows(), copy.getRowStep()); })
+          [&](auto copy) { addMap(copy.getArray(), copy.getRowAxis(), copy.getTileRows(), copy.getStep()); })
       .Case<device::StoreTileOp>([&](auto store) { addMap(store.getArray(), store.getRowAxis(), 64); })
       .Case<device::KeptOp>([&](auto kept) {
         if (!llvm::is_contained(launch.kept, kept.getOperand()))
@@ -137,20 +137,17 @@ void Collector::findNextBlock() {
 
 /// Returns whether the block count of another kernel has a higher degree in the sizes.
 static bool hasFewBlocks(device::KernelOp kernel) {
-  unsigned own = SymExpr::parse(kernel.getBlocks())->getDegree();
+  unsigned own = kernel.getBlocks().getDegree();
   return llvm::any_of(kernel->getParentOfType<device::ProgramOp>().getBody().getOps<device::KernelOp>(),
-                      [&](auto other) { return SymExpr::parse(other.getBlocks())->getDegree() > own; });
+                      [&](auto other) { return other.getBlocks().getDegree() > own; });
 }
 
 Launch Collector::run() {
   launch.name = kernel.getSymName().str();
-  launch.blocks = *SymExpr::parse(kernel.getBlocks());
+  launch.blocks = kernel.getBlocks();
   launch.threads = kernel.getThreads();
-  if (auto condition = kernel->getAttrOfType<ArrayAttr>(onf::kLaunchIfAttr)) {
-    SmallVector<StringRef> texts(condition.getAsValueRange<StringAttr>());
-    for (size_t k = 0; k + 1 < texts.size(); k += 2)
-      launch.condition.push_back({*SymExpr::parse(texts[k]), *SymExpr::parse(texts[k + 1])});
-  }
+  for (auto [x, y] : onf::getLaunchConditions(kernel))
+    launch.condition.push_back({x.getValue(), y.getValue()});
   auto kernels = program.getBody().getOps<device::KernelOp>();
   launch.number = llvm::count_if(kernels, [&](device::KernelOp other) { return other->isBeforeInBlock(kernel); });
   launch.isReportOnly = device::findReportOnly(program).contains(kernel);
@@ -219,11 +216,12 @@ Launch Collector::run() {
   launch.parameters.symbols.assign(symbols.begin(), symbols.end());
   std::set<std::string> used;
   SmallVector<StringRef> names = program.getAllNames();
-  for (const auto &[array, rowAxis, rows, step] : maps) {
+  for (const auto &[key, step] : maps) {
+    auto [array, rowAxis, rows, text] = key;
     std::string wish = names[array].str() + "_tiles", name = wish;
     for (unsigned k = 2; !used.insert(name).second; ++k)
       name = wish + "_" + std::to_string(k);
-    launch.parameters.maps.push_back({name, array, rowAxis, rows, *SymExpr::parse(step)});
+    launch.parameters.maps.push_back({name, array, rowAxis, rows, step});
   }
   return std::move(launch);
 }

@@ -1,18 +1,18 @@
 // RUN: moa-opt %s -convert-moa-to-dnf -convert-dnf-to-onf -onf-verify \
 // RUN:   | FileCheck %s
 
-// ψ becomes base + constant + Σ coefficient · term: sums, differences and multiples
-// of indices are taken apart, a gathered index is a term.
+// An index is constant + Σ factor · term: sums, differences and multiples of indices are
+// taken apart, a gathered index is a term.
 
 // CHECK: onf.for ["n", "m"] in ["N", "M - 2"] {
 // CHECK-NEXT: ^bb0(%[[N:.*]]: index, %[[M:.*]]: index):
-// CHECK: onf.load %x[%[[N]], %[[M]]] times ["x.s0", "x.s1"] plus "2*x.s1"
+// CHECK: onf.load %x[%[[N]], %[[M]]] at ["$0", "$1 + 2"]
 // CHECK: onf.for ["n", "m"] in ["N", "M"] {
 // CHECK-NEXT: ^bb0(%[[N:.*]]: index, %[[M:.*]]: index):
-// CHECK: onf.load %x[%[[N]], %[[M]]] times ["x.s0", "-x.s1"] plus "M*x.s1 - x.s1"
-// CHECK: %[[T:.*]] = onf.load %t[%[[N]]] times ["t.s0"] plus "0"
+// CHECK: onf.load %x[%[[N]], %[[M]]] at ["$0", "M - $1 - 1"]
+// CHECK: %[[T:.*]] = onf.load %t[%[[N]]]
 // CHECK: %[[I:.*]] = arith.index_cast %[[T]] : i32 to index
-// CHECK: onf.load %x[%[[I]], %[[M]]] times ["x.s0", "x.s1"] plus "0"
+// CHECK: onf.load %x[%[[I]], %[[M]]]
 moa.kernel @addresses attributes {symbols = ["N", "M"], requires = [], arg_names = ["x", "t"],
     result_names = ["a", "b", "c"], result_types = [!moa.array<[N, "M - 2"], f32>, !moa.array<[N, M], f32>, !moa.array<[N, M], f32>]} {
 ^bb0(%x: !moa.array<[N, M], f32>, %t: !moa.array<[N], i32>):

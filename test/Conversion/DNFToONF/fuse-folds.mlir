@@ -21,7 +21,7 @@ module {
       // CHECK: onf.yield %{{.*}}, %{{.*}} : f32, f32
       %0 = onf.fold "m" in "M" : f32 {
       ^bb0(%m: index):
-        %1 = onf.load %x[%n, %m] times ["x.s0", "x.s1"] plus "0" : <[N, M], f32> -> f32
+        %1 = onf.load %x[%n, %m] : <[N, M], f32> -> f32
         %2 = onf.acc add "sum" carries [] in [] refs() mul [] : () -> f32 {
           onf.yield %1 : f32
         } repair {
@@ -29,11 +29,11 @@ module {
         onf.yield %2 : f32
       }
       // CHECK: onf.store %[[BOTH]]#0, %y[%n]
-      onf.store %0, %y[%n] times ["y.s0"] plus "0" : f32, <[N], f32>
+      onf.store %0, %y[%n] : f32, <[N], f32>
       %half = onf.extent "M/2"
       %3 = onf.fold "m" in "M" : f32 {
       ^bb0(%m: index):
-        %1 = onf.load %x[%n, %m] times ["x.s0", "x.s1"] plus "0" : <[N, M], f32> -> f32
+        %1 = onf.load %x[%n, %m] : <[N, M], f32> -> f32
         %size = math.absf %1 : f32
         %lower = arith.cmpi slt, %m, %half : index
         %zero = arith.constant 0.0 : f32
@@ -45,12 +45,12 @@ module {
         onf.yield %2 : f32
       }
       // CHECK: onf.store %[[BOTH]]#1, %z[%n]
-      onf.store %3, %z[%n] times ["z.s0"] plus "0" : f32, <[N], f32>
+      onf.store %3, %z[%n] : f32, <[N], f32>
       // CHECK: %[[THIRD:.*]] = onf.fold "m" in "M" : f32 {
       // CHECK: arith.subf %{{.*}}, %[[BOTH]]#0
       %4 = onf.fold "m" in "M" : f32 {
       ^bb0(%m: index):
-        %1 = onf.load %x[%n, %m] times ["x.s0", "x.s1"] plus "0" : <[N, M], f32> -> f32
+        %1 = onf.load %x[%n, %m] : <[N, M], f32> -> f32
         %d = arith.subf %1, %0 : f32
         %2 = onf.acc add "rest" carries [] in [] refs() mul [] : () -> f32 {
           onf.yield %d : f32
@@ -58,19 +58,19 @@ module {
         }
         onf.yield %2 : f32
       }
-      onf.store %4, %v[%n] times ["v.s0"] plus "0" : f32, <[N], f32>
+      onf.store %4, %v[%n] : f32, <[N], f32>
       // CHECK: %[[FOURTH:.*]] = onf.fold "k" in "8" : f32 {
       // CHECK: onf.store %[[FOURTH]], %u[%n]
       %5 = onf.fold "k" in "8" : f32 {
       ^bb0(%k: index):
-        %1 = onf.load %w[%n, %k] times ["w.s0", "w.s1"] plus "0" : <[N, 8], f32> -> f32
+        %1 = onf.load %w[%n, %k] : <[N, 8], f32> -> f32
         %2 = onf.acc add "other" carries [] in [] refs() mul [] : () -> f32 {
           onf.yield %1 : f32
         } repair {
         }
         onf.yield %2 : f32
       }
-      onf.store %5, %u[%n] times ["u.s0"] plus "0" : f32, <[N], f32>
+      onf.store %5, %u[%n] : f32, <[N], f32>
     }
   }
 }
@@ -89,7 +89,7 @@ module {
       ^bb0(%m: index):
         %1 = onf.fold "k" in "8" : f32 {
         ^bb0(%k: index):
-          %2 = onf.load %w[%m, %k] times ["w.s0", "w.s1"] plus "0" : <[M, 8], f32> -> f32
+          %2 = onf.load %w[%m, %k] : <[M, 8], f32> -> f32
           %3 = onf.acc add "inner" carries [] in [] refs() mul [] : () -> f32 {
             onf.yield %2 : f32
           } repair {
@@ -102,12 +102,12 @@ module {
         }
         onf.yield %2 : f32
       }
-      onf.store %0, %y[%n] times ["y.s0"] plus "0" : f32, <[N], f32>
+      onf.store %0, %y[%n] : f32, <[N], f32>
       %4 = onf.fold "m" in "M" : f32 {
       ^bb0(%m: index):
         %1 = onf.fold "k" in "8" : f32 {
         ^bb0(%k: index):
-          %2 = onf.load %w[%m, %k] times ["w.s0", "w.s1"] plus "0" : <[M, 8], f32> -> f32
+          %2 = onf.load %w[%m, %k] : <[M, 8], f32> -> f32
           %3 = onf.acc max "inner" carries [] in [] refs() mul [] : () -> f32 {
             onf.yield %2 : f32
           } repair {
@@ -120,29 +120,29 @@ module {
         }
         onf.yield %2 : f32
       }
-      onf.store %4, %z[%n] times ["z.s0"] plus "0" : f32, <[N], f32>
+      onf.store %4, %z[%n] : f32, <[N], f32>
       %5 = onf.fold "m" in "M" : f32 {
       ^bb0(%m: index):
         %seen = arith.cmpi sle, %m, %n : index
         onf.guard %seen
-        %1 = onf.load %x[%n, %m] times ["x.s0", "x.s1"] plus "0" : <[N, M], f32> -> f32
+        %1 = onf.load %x[%n, %m] : <[N, M], f32> -> f32
         %2 = onf.acc add "sum" carries [] in [] refs() mul [] : () -> f32 {
           onf.yield %1 : f32
         } repair {
         }
         onf.yield %2 : f32
       }
-      onf.store %5, %v[%n] times ["v.s0"] plus "0" : f32, <[N], f32>
+      onf.store %5, %v[%n] : f32, <[N], f32>
       %6 = onf.fold "m" in "M" : f32 {
       ^bb0(%m: index):
-        %1 = onf.load %x[%n, %m] times ["x.s0", "x.s1"] plus "0" : <[N, M], f32> -> f32
+        %1 = onf.load %x[%n, %m] : <[N, M], f32> -> f32
         %2 = onf.acc max "most" carries [] in [] refs() mul [] : () -> f32 {
           onf.yield %1 : f32
         } repair {
         }
         onf.yield %2 : f32
       }
-      onf.store %6, %u[%n] times ["u.s0"] plus "0" : f32, <[N], f32>
+      onf.store %6, %u[%n] : f32, <[N], f32>
     }
   }
 }
@@ -167,35 +167,35 @@ module {
       %0 = onf.fold "m" in "M" : f32 {
       ^bb0(%m: index):
         onf.guard %is
-        %1 = onf.load %x[%n, %m] times ["x.s0", "x.s1"] plus "0" : <[N, M], f32> -> f32
+        %1 = onf.load %x[%n, %m] : <[N, M], f32> -> f32
         %2 = onf.acc add "sum" carries [] in [] refs() mul [] : () -> f32 {
           onf.yield %1 : f32
         } repair {
         }
         onf.yield %2 : f32
       }
-      onf.store %0, %y[%n] times ["y.s0"] plus "0" : f32, <[N], f32>
+      onf.store %0, %y[%n] : f32, <[N], f32>
       %3 = onf.fold "m" in "M" : f32 {
       ^bb0(%m: index):
         onf.guard %is
-        %1 = onf.load %x[%n, %m] times ["x.s0", "x.s1"] plus "0" : <[N, M], f32> -> f32
+        %1 = onf.load %x[%n, %m] : <[N, M], f32> -> f32
         %2 = onf.acc max "most" carries [] in [] refs() mul [] : () -> f32 {
           onf.yield %1 : f32
         } repair {
         }
         onf.yield %2 : f32
       }
-      onf.store %3, %z[%n] times ["z.s0"] plus "0" : f32, <[N], f32>
+      onf.store %3, %z[%n] : f32, <[N], f32>
       %4 = onf.fold "m" in "M" : f32 {
       ^bb0(%m: index):
-        %1 = onf.load %x[%n, %m] times ["x.s0", "x.s1"] plus "0" : <[N, M], f32> -> f32
+        %1 = onf.load %x[%n, %m] : <[N, M], f32> -> f32
         %2 = onf.acc min "least" carries [] in [] refs() mul [] : () -> f32 {
           onf.yield %1 : f32
         } repair {
         }
         onf.yield %2 : f32
       }
-      onf.store %4, %v[%n] times ["v.s0"] plus "0" : f32, <[N], f32>
+      onf.store %4, %v[%n] : f32, <[N], f32>
     }
   }
 }
@@ -211,24 +211,24 @@ module {
     ^bb0(%h: index, %n: index):
       %0 = onf.fold "m" in "M" : f32 {
       ^bb0(%m: index):
-        %1 = onf.load %x[%h, %m] times ["x.s0", "x.s1"] plus "0" : <[H, M], f32> -> f32
+        %1 = onf.load %x[%h, %m] : <[H, M], f32> -> f32
         %2 = onf.acc add "sum" carries [] in [] refs() mul [] : () -> f32 {
           onf.yield %1 : f32
         } repair {
         }
         onf.yield %2 : f32
       }
-      onf.store %0, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+      onf.store %0, %y[%h, %n] : f32, <[H, N], f32>
       %3 = onf.fold "m" in "M" : f32 {
       ^bb0(%m: index):
-        %1 = onf.load %w[%n, %m] times ["w.s0", "w.s1"] plus "0" : <[N, M], f32> -> f32
+        %1 = onf.load %w[%n, %m] : <[N, M], f32> -> f32
         %2 = onf.acc max "most" carries [] in [] refs() mul [] : () -> f32 {
           onf.yield %1 : f32
         } repair {
         }
         onf.yield %2 : f32
       }
-      onf.store %3, %z[%h, %n] times ["z.s0", "z.s1"] plus "0" : f32, <[H, N], f32>
+      onf.store %3, %z[%h, %n] : f32, <[H, N], f32>
     }
   }
 }
@@ -245,10 +245,10 @@ module {
   ^bb0(%x: !moa.array<[N], f32>, %y: !moa.array<[N], f32>, %z: !moa.array<[N], f32>):
     onf.for ["n"] in ["N"] {
     ^bb0(%n: index):
-      %0 = onf.load %x[%n] times ["x.s0"] plus "0" : <[N], f32> -> f32
-      onf.store %0, %y[%n] times ["y.s0"] plus "0" : f32, <[N], f32>
-      %1 = onf.load %x[%n] times ["x.s0"] plus "0" : <[N], f32> -> f32
-      onf.store %1, %z[%n] times ["z.s0"] plus "0" : f32, <[N], f32>
+      %0 = onf.load %x[%n] : <[N], f32> -> f32
+      onf.store %0, %y[%n] : f32, <[N], f32>
+      %1 = onf.load %x[%n] : <[N], f32> -> f32
+      onf.store %1, %z[%n] : f32, <[N], f32>
     }
   }
 }

@@ -13,7 +13,7 @@
 // CHECK: onf.for [] in [] {
 // CHECK: onf.fold "n" in "N" : f32 {
 // CHECK: onf.load %sum[%n]
-// CHECK: onf.store %{{.*}}, %d[] times [] plus "0"
+// CHECK: onf.store %{{.*}}, %d[]
 // CHECK-NOT: onf.store
 moa.kernel @nests attributes {symbols = ["N", "M", "L"], requires = [], arg_names = ["x", "y"],
     result_names = ["a", "b", "c", "d"], result_types = [!moa.array<[N], f32>, !moa.array<[L], f32>, !moa.array<[N], f32>, !moa.array<[], f32>]} {

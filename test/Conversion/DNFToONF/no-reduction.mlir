@@ -6,8 +6,8 @@
 // CHECK-LABEL: onf.kernel @views
 // CHECK: onf.for ["m", "n"] in ["M", "N"] {
 // CHECK-NEXT: ^bb0(%[[M:.*]]: index, %[[N:.*]]: index):
-// CHECK-NEXT: %[[X:.*]] = onf.load %x[%[[N]], %[[M]]] times ["x.s0", "x.s1"] plus "0"
-// CHECK-NEXT: onf.store %[[X]], %y[%[[M]], %[[N]]] times ["y.s0", "y.s1"] plus "0"
+// CHECK-NEXT: %[[X:.*]] = onf.load %x[%[[N]], %[[M]]]
+// CHECK-NEXT: onf.store %[[X]], %y[%[[M]], %[[N]]]
 // CHECK-NEXT: }
 moa.kernel @views attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"],
     result_names = ["y"], result_types = [!moa.array<[M, N], f32>]} {

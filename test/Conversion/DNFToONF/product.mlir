@@ -28,7 +28,7 @@ moa.kernel @product attributes {symbols = ["N", "M"], requires = [], arg_names =
 // CHECK: onf.for ["n", "d"] in ["N", "D"] {
 // CHECK: onf.fold "m" in "M" : f32 {
 // CHECK: carries [] in []
-// CHECK: onf.store %{{.*}}, %y[%{{.*}}, %{{.*}}] times ["y.s0", "y.s1"] plus "0"
+// CHECK: onf.store %{{.*}}, %y[%{{.*}}, %{{.*}}]
 moa.kernel @long attributes {symbols = ["N", "M", "D"], requires = [], arg_names = ["x", "v"],
     result_names = ["y"], result_types = [!moa.array<[N, D], f32>]} {
 ^bb0(%x: !moa.array<[N, M], f32>, %v: !moa.array<[M, D], f32>):

@@ -13,7 +13,7 @@
 // CHECK: onf.load %x
 // CHECK: math.exp
 // CHECK: arith.divf
-// CHECK: onf.store %{{.*}}, %w[%{{.*}}, %{{.*}}] times ["w.s0", "w.s1"] plus "0"
+// CHECK: onf.store %{{.*}}, %w[%{{.*}}, %{{.*}}]
 
 // OFF-COUNT-2: onf.fold "m" in "M"
 // OFF-NOT: onf.fold

@@ -72,17 +72,17 @@ module {
     ^bb0(%b: index, %h: index, %d: index, %m: index):
       %0 = onf.extent "M"
       %1 = arith.cmpi sgt, %0, %m : index
-      %2 = onf.load %V[%b, %h, %m, %d] times ["V.s0", "V.s1", "V.s2", "V.s3"] plus "0" : <[B, H, M, 128], bf16> -> bf16
+      %2 = onf.load %V[%b, %h, %m, %d] : <[B, H, M, 128], bf16> -> bf16
       %3 = arith.extf %2 : bf16 to f32
       %c = arith.constant 0.000000e+00 : f32
       %4 = arith.select %1, %3, %c : f32
-      onf.store %4, %V_8[%b, %h, %d, %m] times ["V_8.s0", "V_8.s1", "V_8.s2", "V_8.s3"] plus "0" : f32, <[B, H, 128, "16*((M + 15)/16)"], f8E4M3FN>
+      onf.store %4, %V_8[%b, %h, %d, %m] : f32, <[B, H, 128, "16*((M + 15)/16)"], f8E4M3FN>
     }
     onf.for ["b", "h", "n"] in ["B", "H", "N"] {
     ^bb0(%b: index, %h: index, %n: index):
       %0 = onf.extent "M - N"
       %1 = arith.addi %n, %0 : index
-      %2 = onf.load %scale[] times [] plus "0" : <[], f32> -> f32
+      %2 = onf.load %scale[] : <[], f32> -> f32
       %true = arith.constant true
       %3:4 = onf.fold "m" in "M" : f32, f32, !moa.array<[128], f32>, i1 {
       ^bb0(%m: index):
@@ -90,9 +90,9 @@ module {
         onf.guard %10
         %11 = onf.fold "k" in "128" : index {
         ^bb0(%k: index):
-          %21 = onf.load %Q[%b, %h, %n, %k] times ["Q.s0", "Q.s1", "Q.s2", "Q.s3"] plus "0" : <[B, H, N, 128], i8> -> i8
+          %21 = onf.load %Q[%b, %h, %n, %k] : <[B, H, N, 128], i8> -> i8
           %22 = arith.index_cast %21 : i8 to index
-          %23 = onf.load %K[%b, %h, %m, %k] times ["K.s0", "K.s1", "K.s2", "K.s3"] plus "0" : <[B, H, M, 128], i8> -> i8
+          %23 = onf.load %K[%b, %h, %m, %k] : <[B, H, M, 128], i8> -> i8
           %24 = arith.index_cast %23 : i8 to index
           %25 = arith.muli %22, %24 : index
           %26 = onf.acc add "add" carries [] in [] refs() mul [] : () -> index {
@@ -122,7 +122,7 @@ module {
         }
         %19 = onf.acc add "O" carries ["k"] in ["128"] rounds f8E4M3FN refs(%15) mul [0xFF800000 : f32] : (f32) -> !moa.array<[128], f32> {
         ^bb0(%k: index):
-          %21 = onf.load %V_8[%b, %h, %k, %m] times ["V_8.s0", "V_8.s1", "V_8.s2", "V_8.s3"] plus "0" : <[B, H, 128, "16*((M + 15)/16)"], f8E4M3FN> -> f8E4M3FN
+          %21 = onf.load %V_8[%b, %h, %k, %m] : <[B, H, 128, "16*((M + 15)/16)"], f8E4M3FN> -> f8E4M3FN
           %22 = arith.extf %21 : f8E4M3FN to f32
           %23 = arith.mulf %w, %22 : f32
           onf.yield %23 : f32
@@ -152,7 +152,7 @@ module {
         %11 = arith.select %5, %8, %10 : f32
         %12 = arith.divf %11, %9 : f32
         %13 = arith.select %3#3, %12, %cst_0 : f32
-        onf.store %13, %O[%b, %h, %n, %k] times ["O.s0", "O.s1", "O.s2", "O.s3"] plus "0" : f32, <[B, H, N, 128], bf16>
+        onf.store %13, %O[%b, %h, %n, %k] : f32, <[B, H, N, 128], bf16>
       }
     }
   }

@@ -10,8 +10,8 @@
 // CHECK: onf.store %{{.*}}, %p[%h]
 // CHECK-NEXT: }
 // CHECK-NEXT: onf.for ["h", "i"] in ["H", "16"] chosen by %p [0] is 1
-// CHECK: onf.load %x[%h, %i, %{{.*}}] times ["x.s0", "(M/64)*x.s1", "x.s2"] plus "0" : <[H, M, 8], f32> -> f32
-// CHECK: onf.load %x[%h, %i, %{{.*}}] times ["x.s0", "4*(M/64)*x.s1", "x.s2"] plus "(M/64)*x.s1" : <[H, M, 8], f32> -> f32
+// CHECK: onf.load %x[%h, %i, %{{.*}}] at ["$0", "$1*(M/64)", "$2"] : <[H, M, 8], f32> -> f32
+// CHECK: onf.load %x[%h, %i, %{{.*}}] at ["$0", "4*$1*(M/64) + M/64", "$2"] : <[H, M, 8], f32> -> f32
 // CHECK: onf.store %{{.*}}, %y
 // CHECK-NOT: onf.for ["h", "i"]
 module {
@@ -20,33 +20,33 @@ module {
     onf.for ["h"] in ["H"] {
     ^bb0(%h: index):
       %0 = arith.constant 1 : index
-      onf.store %0, %p[%h] times ["p.s0"] plus "0" : index, <[H], i32>
+      onf.store %0, %p[%h] : index, <[H], i32>
     }
-    onf.for ["h", "i"] in ["H", "64"] chosen by %p [0] is 1 : !moa.array<[H], i32> attributes {moa.runs = ["M", "63"]} {
+    onf.for ["h", "i"] in ["H", "64"] chosen by %p [0] is 1 : !moa.array<[H], i32> attributes {moa.runs = [#moa.expr<"M">, #moa.expr<"63">]} {
     ^bb0(%h: index, %i: index):
       onf.for ["k"] in ["8"] {
       ^bb0(%k: index):
         %0 = onf.extent "M/64"
         %1 = arith.muli %i, %0 : index
-        %2 = onf.load %x[%h, %1, %k] times ["x.s0", "x.s1", "x.s2"] plus "0" : <[H, M, 8], f32> -> f32
-        onf.store %2, %x_part[%h, %i, %k] times ["x_part.s0", "x_part.s1", "x_part.s2"] plus "0" : f32, <[H, 64, 8], f32>
+        %2 = onf.load %x[%h, %1, %k] : <[H, M, 8], f32> -> f32
+        onf.store %2, %x_part[%h, %i, %k] : f32, <[H, 64, 8], f32>
       }
     }
-    onf.for ["h", "i"] in ["H", "16"] chosen by %p [0] is 1 : !moa.array<[H], i32> attributes {moa.runs = ["M", "63", "H", "1"]} {
+    onf.for ["h", "i"] in ["H", "16"] chosen by %p [0] is 1 : !moa.array<[H], i32> attributes {moa.runs = [#moa.expr<"M">, #moa.expr<"63">, #moa.expr<"H">, #moa.expr<"1">]} {
     ^bb0(%h: index, %i: index):
       onf.for ["k"] in ["8"] {
       ^bb0(%k: index):
-        %2 = onf.load %x_part[%h, %i, %k] times ["x_part.s0", "4*x_part.s1", "x_part.s2"] plus "0" : <[H, 64, 8], f32> -> f32
-        onf.store %2, %x_quarter[%h, %i, %k] times ["x_quarter.s0", "x_quarter.s1", "x_quarter.s2"] plus "0" : f32, <[H, 16, 8], f32>
+        %2 = onf.load %x_part[%h, %i, %k] at ["$0", "4*$1", "$2"] : <[H, 64, 8], f32> -> f32
+        onf.store %2, %x_quarter[%h, %i, %k] : f32, <[H, 16, 8], f32>
       }
     }
-    onf.for ["h", "i"] in ["H", "16"] chosen by %p [0] is 1 : !moa.array<[H], i32> attributes {moa.runs = ["H", "1", "M", "63"]} {
+    onf.for ["h", "i"] in ["H", "16"] chosen by %p [0] is 1 : !moa.array<[H], i32> attributes {moa.runs = [#moa.expr<"H">, #moa.expr<"1">, #moa.expr<"M">, #moa.expr<"63">]} {
     ^bb0(%h: index, %i: index):
       %0 = onf.fold "k" in "8" : f32 {
       ^bb0(%k: index):
-        %1 = onf.load %x_part[%h, %i, %k] times ["x_part.s0", "x_part.s1", "x_part.s2"] plus "0" : <[H, 64, 8], f32> -> f32
-        %2 = onf.load %x_part[%h, %i, %k] times ["x_part.s0", "4*x_part.s1", "x_part.s2"] plus "x_part.s1" : <[H, 64, 8], f32> -> f32
-        %3 = onf.load %x_quarter[%h, %i, %k] times ["x_quarter.s0", "x_quarter.s1", "x_quarter.s2"] plus "0" : <[H, 16, 8], f32> -> f32
+        %1 = onf.load %x_part[%h, %i, %k] : <[H, 64, 8], f32> -> f32
+        %2 = onf.load %x_part[%h, %i, %k] at ["$0", "4*$1 + 1", "$2"] : <[H, 64, 8], f32> -> f32
+        %3 = onf.load %x_quarter[%h, %i, %k] : <[H, 16, 8], f32> -> f32
         %4 = arith.mulf %1, %2 : f32
         %5 = arith.addf %4, %3 : f32
         %6 = onf.acc add "sum" carries [] in [] refs() mul [] : () -> f32 {
@@ -55,7 +55,7 @@ module {
         }
         onf.yield %6 : f32
       }
-      onf.store %0, %y[%h, %i] times ["y.s0", "y.s1"] plus "0" : f32, <[H, 16], f32>
+      onf.store %0, %y[%h, %i] : f32, <[H, 16], f32>
     }
   }
 }
@@ -66,31 +66,31 @@ module {
 // CHECK-LABEL: onf.kernel @beside
 // CHECK-SAME: temporary_names = ["sum"]
 // CHECK: onf.for ["i"] in ["64"] {
-// CHECK: onf.load %x[%i] times ["x.s0"]
+// CHECK: onf.load %x[%i] at ["$0", "0"]
 // CHECK-NEXT: onf.store %{{.*}}, %sum[%i]
 // CHECK-NEXT: }
-// CHECK: onf.load %x[%i, %{{.*}}] times ["2*x.s0", "x.s1"]
+// CHECK: onf.load %x[%i, %{{.*}}] at ["2*$0", "$1"]
 module {
   onf.kernel @beside attributes {arg_names = ["x"], requires = [], result_names = ["y"], result_types = [!moa.array<[64, 8], f32>], symbols = ["M"], temporary_names = ["sum", "part"], temporary_types = [!moa.array<[64], f32>, !moa.array<[64, 8], f32>]} {
   ^bb0(%x: !moa.array<[M, 8], f32>, %y: !moa.array<[64, 8], f32>, %sum: !moa.array<[64], f32>, %part: !moa.array<[64, 8], f32>):
     onf.for ["i"] in ["64"] {
     ^bb0(%i: index):
-      %0 = onf.load %x[%i] times ["x.s0"] plus "0" : <[M, 8], f32> -> f32
-      onf.store %0, %sum[%i] times ["sum.s0"] plus "0" : f32, <[64], f32>
+      %0 = onf.load %x[%i] at ["$0", "0"] : <[M, 8], f32> -> f32
+      onf.store %0, %sum[%i] : f32, <[64], f32>
       onf.for ["k"] in ["8"] {
       ^bb0(%k: index):
-        %1 = onf.load %x[%i, %k] times ["2*x.s0", "x.s1"] plus "0" : <[M, 8], f32> -> f32
-        onf.store %1, %part[%i, %k] times ["part.s0", "part.s1"] plus "0" : f32, <[64, 8], f32>
+        %1 = onf.load %x[%i, %k] at ["2*$0", "$1"] : <[M, 8], f32> -> f32
+        onf.store %1, %part[%i, %k] : f32, <[64, 8], f32>
       }
     }
     onf.for ["i"] in ["64"] {
     ^bb0(%i: index):
-      %0 = onf.load %sum[%i] times ["sum.s0"] plus "0" : <[64], f32> -> f32
+      %0 = onf.load %sum[%i] : <[64], f32> -> f32
       onf.for ["k"] in ["8"] {
       ^bb0(%k: index):
-        %1 = onf.load %part[%i, %k] times ["part.s0", "part.s1"] plus "0" : <[64, 8], f32> -> f32
+        %1 = onf.load %part[%i, %k] : <[64, 8], f32> -> f32
         %2 = arith.addf %0, %1 : f32
-        onf.store %2, %y[%i, %k] times ["y.s0", "y.s1"] plus "0" : f32, <[64, 8], f32>
+        onf.store %2, %y[%i, %k] : f32, <[64, 8], f32>
       }
     }
   }
@@ -107,26 +107,26 @@ module {
   ^bb0(%x: !moa.array<[M, 8], f32>, %at: !moa.array<[64], i32>, %y: !moa.array<[64, 8], f32>, %p: !moa.array<[], i32>, %q: !moa.array<[], i32>, %part: !moa.array<[64, 8], f32>):
     onf.for [] in [] {
       %0 = arith.constant 1 : index
-      onf.store %0, %p[] times [] plus "0" : index, <[], i32>
-      onf.store %0, %q[] times [] plus "0" : index, <[], i32>
+      onf.store %0, %p[] : index, <[], i32>
+      onf.store %0, %q[] : index, <[], i32>
     }
     onf.for ["i"] in ["64"] {
     ^bb0(%i: index):
-      %e = onf.load %at[%i] times ["at.s0"] plus "0" : <[64], i32> -> i32
+      %e = onf.load %at[%i] : <[64], i32> -> i32
       %0 = arith.index_cast %e : i32 to index
       onf.for ["k"] in ["8"] {
       ^bb0(%k: index):
-        %1 = onf.load %x[%0, %k] times ["x.s0", "x.s1"] plus "0" : <[M, 8], f32> -> f32
-        onf.store %1, %part[%i, %k] times ["part.s0", "part.s1"] plus "0" : f32, <[64, 8], f32>
+        %1 = onf.load %x[%0, %k] : <[M, 8], f32> -> f32
+        onf.store %1, %part[%i, %k] : f32, <[64, 8], f32>
       }
     }
     onf.for ["i"] in ["64"] {
     ^bb0(%i: index):
       onf.for ["k"] in ["8"] {
       ^bb0(%k: index):
-        %1 = onf.load %part[%i, %k] times ["part.s0", "part.s1"] plus "0" : <[64, 8], f32> -> f32
+        %1 = onf.load %part[%i, %k] : <[64, 8], f32> -> f32
         %2 = arith.addf %1, %1 : f32
-        onf.store %2, %y[%i, %k] times ["y.s0", "y.s1"] plus "0" : f32, <[64, 8], f32>
+        onf.store %2, %y[%i, %k] : f32, <[64, 8], f32>
       }
     }
   }
@@ -143,24 +143,24 @@ module {
   ^bb0(%x: !moa.array<[M, 8], f32>, %at: !moa.array<[64], i32>, %y: !moa.array<[64, 8], f32>, %p: !moa.array<[], i32>, %q: !moa.array<[], i32>, %part: !moa.array<[64, 8], f32>):
     onf.for [] in [] {
       %0 = arith.constant 1 : index
-      onf.store %0, %p[] times [] plus "0" : index, <[], i32>
-      onf.store %0, %q[] times [] plus "0" : index, <[], i32>
+      onf.store %0, %p[] : index, <[], i32>
+      onf.store %0, %q[] : index, <[], i32>
     }
     onf.for ["i"] in ["64"] {
     ^bb0(%i: index):
       onf.for ["k"] in ["8"] {
       ^bb0(%k: index):
-        %1 = onf.load %x[%i, %k] times ["(M/64)*x.s0", "x.s1"] plus "x.s0" : <[M, 8], f32> -> f32
-        onf.store %1, %part[%i, %k] times ["part.s0", "part.s1"] plus "0" : f32, <[64, 8], f32>
+        %1 = onf.load %x[%i, %k] at ["(M/64)*$0 + 1", "$1"] : <[M, 8], f32> -> f32
+        onf.store %1, %part[%i, %k] : f32, <[64, 8], f32>
       }
     }
     onf.for ["i"] in ["64"] {
     ^bb0(%i: index):
       onf.for ["k"] in ["8"] {
       ^bb0(%k: index):
-        %1 = onf.load %part[%i, %k] times ["part.s0", "part.s1"] plus "0" : <[64, 8], f32> -> f32
+        %1 = onf.load %part[%i, %k] : <[64, 8], f32> -> f32
         %2 = arith.addf %1, %1 : f32
-        onf.store %2, %y[%i, %k] times ["y.s0", "y.s1"] plus "0" : f32, <[64, 8], f32>
+        onf.store %2, %y[%i, %k] : f32, <[64, 8], f32>
       }
     }
   }
@@ -177,24 +177,24 @@ module {
   ^bb0(%x: !moa.array<[64, 16], f32>, %at: !moa.array<[64], i32>, %y: !moa.array<[64, 8], f32>, %p: !moa.array<[], i32>, %q: !moa.array<[], i32>, %part: !moa.array<[64, 8], f32>):
     onf.for [] in [] {
       %0 = arith.constant 1 : index
-      onf.store %0, %p[] times [] plus "0" : index, <[], i32>
-      onf.store %0, %q[] times [] plus "0" : index, <[], i32>
+      onf.store %0, %p[] : index, <[], i32>
+      onf.store %0, %q[] : index, <[], i32>
     }
     onf.for ["i"] in ["64"] {
     ^bb0(%i: index):
       onf.for ["k"] in ["8"] {
       ^bb0(%k: index):
-        %1 = onf.load %x[%i, %k] times ["x.s0", "2*x.s1"] plus "0" : <[64, 16], f32> -> f32
-        onf.store %1, %part[%i, %k] times ["part.s0", "part.s1"] plus "0" : f32, <[64, 8], f32>
+        %1 = onf.load %x[%i, %k] at ["$0", "2*$1"] : <[64, 16], f32> -> f32
+        onf.store %1, %part[%i, %k] : f32, <[64, 8], f32>
       }
     }
     onf.for ["i"] in ["64"] {
     ^bb0(%i: index):
       onf.for ["k"] in ["8"] {
       ^bb0(%k: index):
-        %1 = onf.load %part[%i, %k] times ["part.s0", "part.s1"] plus "0" : <[64, 8], f32> -> f32
+        %1 = onf.load %part[%i, %k] : <[64, 8], f32> -> f32
         %2 = arith.addf %1, %1 : f32
-        onf.store %2, %y[%i, %k] times ["y.s0", "y.s1"] plus "0" : f32, <[64, 8], f32>
+        onf.store %2, %y[%i, %k] : f32, <[64, 8], f32>
       }
     }
   }
@@ -211,24 +211,24 @@ module {
   ^bb0(%x: !moa.array<[8, 64], f32>, %at: !moa.array<[64], i32>, %y: !moa.array<[64, 8], f32>, %p: !moa.array<[], i32>, %q: !moa.array<[], i32>, %part: !moa.array<[64, 8], f32>):
     onf.for [] in [] {
       %0 = arith.constant 1 : index
-      onf.store %0, %p[] times [] plus "0" : index, <[], i32>
-      onf.store %0, %q[] times [] plus "0" : index, <[], i32>
+      onf.store %0, %p[] : index, <[], i32>
+      onf.store %0, %q[] : index, <[], i32>
     }
     onf.for ["i"] in ["64"] {
     ^bb0(%i: index):
       onf.for ["k"] in ["8"] {
       ^bb0(%k: index):
-        %1 = onf.load %x[%k, %i] times ["x.s0", "x.s1"] plus "0" : <[8, 64], f32> -> f32
-        onf.store %1, %part[%i, %k] times ["part.s0", "part.s1"] plus "0" : f32, <[64, 8], f32>
+        %1 = onf.load %x[%k, %i] : <[8, 64], f32> -> f32
+        onf.store %1, %part[%i, %k] : f32, <[64, 8], f32>
       }
     }
     onf.for ["i"] in ["64"] {
     ^bb0(%i: index):
       onf.for ["k"] in ["8"] {
       ^bb0(%k: index):
-        %1 = onf.load %part[%i, %k] times ["part.s0", "part.s1"] plus "0" : <[64, 8], f32> -> f32
+        %1 = onf.load %part[%i, %k] : <[64, 8], f32> -> f32
         %2 = arith.addf %1, %1 : f32
-        onf.store %2, %y[%i, %k] times ["y.s0", "y.s1"] plus "0" : f32, <[64, 8], f32>
+        onf.store %2, %y[%i, %k] : f32, <[64, 8], f32>
       }
     }
   }
@@ -245,24 +245,24 @@ module {
   ^bb0(%x: !moa.array<[M, 8], f32>, %at: !moa.array<[64], i32>, %y: !moa.array<[64, 8], f32>, %p: !moa.array<[], i32>, %q: !moa.array<[], i32>, %part: !moa.array<[64, 8], f32>):
     onf.for [] in [] {
       %0 = arith.constant 1 : index
-      onf.store %0, %p[] times [] plus "0" : index, <[], i32>
-      onf.store %0, %q[] times [] plus "0" : index, <[], i32>
+      onf.store %0, %p[] : index, <[], i32>
+      onf.store %0, %q[] : index, <[], i32>
     }
     onf.for ["i"] in ["64"] {
     ^bb0(%i: index):
       onf.for ["k"] in ["8"] {
       ^bb0(%k: index):
-        %1 = onf.load %x[%i, %k] times ["x.s0", "x.s1"] plus "0" : <[M, 8], f32> -> f32
-        onf.store %1, %part[%i, %k] times ["part.s0", "part.s1"] plus "0" : f32, <[64, 8], f32>
+        %1 = onf.load %x[%i, %k] : <[M, 8], f32> -> f32
+        onf.store %1, %part[%i, %k] : f32, <[64, 8], f32>
       }
     }
     onf.for ["i"] in ["64"] {
     ^bb0(%i: index):
       onf.for ["k"] in ["8"] {
       ^bb0(%k: index):
-        %1 = onf.load %part[%i, %k] times ["part.s0", "part.s1"] plus "0" : <[64, 8], f32> -> f32
+        %1 = onf.load %part[%i, %k] : <[64, 8], f32> -> f32
         %2 = arith.addf %1, %1 : f32
-        onf.store %2, %y[%i, %k] times ["y.s0", "y.s1"] plus "0" : f32, <[64, 8], f32>
+        onf.store %2, %y[%i, %k] : f32, <[64, 8], f32>
       }
     }
   }
@@ -279,25 +279,25 @@ module {
   ^bb0(%x: !moa.array<[M, 8], f32>, %at: !moa.array<[64], i32>, %y: !moa.array<[64, 8], f32>, %p: !moa.array<[], i32>, %q: !moa.array<[], i32>, %part: !moa.array<[64, 8], f32>):
     onf.for [] in [] {
       %0 = arith.constant 1 : index
-      onf.store %0, %p[] times [] plus "0" : index, <[], i32>
-      onf.store %0, %q[] times [] plus "0" : index, <[], i32>
+      onf.store %0, %p[] : index, <[], i32>
+      onf.store %0, %q[] : index, <[], i32>
     }
     onf.for ["i"] in ["64"] {
     ^bb0(%i: index):
       onf.for ["k"] in ["8"] {
       ^bb0(%k: index):
-        %1 = onf.load %x[%i, %k] times ["(M/64)*x.s0", "x.s1"] plus "0" : <[M, 8], f32> -> f32
+        %1 = onf.load %x[%i, %k] at ["(M/64)*$0", "$1"] : <[M, 8], f32> -> f32
         %2 = arith.mulf %1, %1 : f32
-        onf.store %2, %part[%i, %k] times ["part.s0", "part.s1"] plus "0" : f32, <[64, 8], f32>
+        onf.store %2, %part[%i, %k] : f32, <[64, 8], f32>
       }
     }
     onf.for ["i"] in ["64"] {
     ^bb0(%i: index):
       onf.for ["k"] in ["8"] {
       ^bb0(%k: index):
-        %1 = onf.load %part[%i, %k] times ["part.s0", "part.s1"] plus "0" : <[64, 8], f32> -> f32
+        %1 = onf.load %part[%i, %k] : <[64, 8], f32> -> f32
         %2 = arith.addf %1, %1 : f32
-        onf.store %2, %y[%i, %k] times ["y.s0", "y.s1"] plus "0" : f32, <[64, 8], f32>
+        onf.store %2, %y[%i, %k] : f32, <[64, 8], f32>
       }
     }
   }
@@ -314,24 +314,24 @@ module {
   ^bb0(%x: !moa.array<[M, 8], f32>, %at: !moa.array<[64], i32>, %y: !moa.array<[64, 8], f32>, %p: !moa.array<[], i32>, %q: !moa.array<[], i32>, %part: !moa.array<[64, 8], f32>):
     onf.for [] in [] {
       %0 = arith.constant 1 : index
-      onf.store %0, %p[] times [] plus "0" : index, <[], i32>
-      onf.store %0, %q[] times [] plus "0" : index, <[], i32>
+      onf.store %0, %p[] : index, <[], i32>
+      onf.store %0, %q[] : index, <[], i32>
     }
     onf.for ["i"] in ["64"] chosen by %p [] is 1 : !moa.array<[], i32> {
     ^bb0(%i: index):
       onf.for ["k"] in ["8"] {
       ^bb0(%k: index):
-        %1 = onf.load %x[%i, %k] times ["(M/64)*x.s0", "x.s1"] plus "0" : <[M, 8], f32> -> f32
-        onf.store %1, %part[%i, %k] times ["part.s0", "part.s1"] plus "0" : f32, <[64, 8], f32>
+        %1 = onf.load %x[%i, %k] at ["(M/64)*$0", "$1"] : <[M, 8], f32> -> f32
+        onf.store %1, %part[%i, %k] : f32, <[64, 8], f32>
       }
     }
     onf.for ["i"] in ["64"] {
     ^bb0(%i: index):
       onf.for ["k"] in ["8"] {
       ^bb0(%k: index):
-        %1 = onf.load %part[%i, %k] times ["part.s0", "part.s1"] plus "0" : <[64, 8], f32> -> f32
+        %1 = onf.load %part[%i, %k] : <[64, 8], f32> -> f32
         %2 = arith.addf %1, %1 : f32
-        onf.store %2, %y[%i, %k] times ["y.s0", "y.s1"] plus "0" : f32, <[64, 8], f32>
+        onf.store %2, %y[%i, %k] : f32, <[64, 8], f32>
       }
     }
   }
@@ -348,24 +348,24 @@ module {
   ^bb0(%x: !moa.array<[M, 8], f32>, %at: !moa.array<[64], i32>, %y: !moa.array<[64, 8], f32>, %p: !moa.array<[], i32>, %q: !moa.array<[], i32>, %part: !moa.array<[64, 8], f32>):
     onf.for [] in [] {
       %0 = arith.constant 1 : index
-      onf.store %0, %p[] times [] plus "0" : index, <[], i32>
-      onf.store %0, %q[] times [] plus "0" : index, <[], i32>
+      onf.store %0, %p[] : index, <[], i32>
+      onf.store %0, %q[] : index, <[], i32>
     }
     onf.for ["i"] in ["64"] chosen by %p [] is 1 : !moa.array<[], i32> {
     ^bb0(%i: index):
       onf.for ["k"] in ["8"] {
       ^bb0(%k: index):
-        %1 = onf.load %x[%i, %k] times ["(M/64)*x.s0", "x.s1"] plus "0" : <[M, 8], f32> -> f32
-        onf.store %1, %part[%i, %k] times ["part.s0", "part.s1"] plus "0" : f32, <[64, 8], f32>
+        %1 = onf.load %x[%i, %k] at ["(M/64)*$0", "$1"] : <[M, 8], f32> -> f32
+        onf.store %1, %part[%i, %k] : f32, <[64, 8], f32>
       }
     }
     onf.for ["i"] in ["64"] chosen by %q [] is 1 : !moa.array<[], i32> {
     ^bb0(%i: index):
       onf.for ["k"] in ["8"] {
       ^bb0(%k: index):
-        %1 = onf.load %part[%i, %k] times ["part.s0", "part.s1"] plus "0" : <[64, 8], f32> -> f32
+        %1 = onf.load %part[%i, %k] : <[64, 8], f32> -> f32
         %2 = arith.addf %1, %1 : f32
-        onf.store %2, %y[%i, %k] times ["y.s0", "y.s1"] plus "0" : f32, <[64, 8], f32>
+        onf.store %2, %y[%i, %k] : f32, <[64, 8], f32>
       }
     }
   }
@@ -382,24 +382,24 @@ module {
   ^bb0(%x: !moa.array<[M, 8], f32>, %at: !moa.array<[64], i32>, %y: !moa.array<[64, 8], f32>, %p: !moa.array<[], i32>, %q: !moa.array<[], i32>, %part: !moa.array<[64, 8], f32>):
     onf.for [] in [] {
       %0 = arith.constant 1 : index
-      onf.store %0, %p[] times [] plus "0" : index, <[], i32>
-      onf.store %0, %q[] times [] plus "0" : index, <[], i32>
+      onf.store %0, %p[] : index, <[], i32>
+      onf.store %0, %q[] : index, <[], i32>
     }
-    onf.for ["i"] in ["64"] chosen by %p [] is 1 : !moa.array<[], i32> attributes {moa.runs = ["M", "63"]} {
+    onf.for ["i"] in ["64"] chosen by %p [] is 1 : !moa.array<[], i32> attributes {moa.runs = [#moa.expr<"M">, #moa.expr<"63">]} {
     ^bb0(%i: index):
       onf.for ["k"] in ["8"] {
       ^bb0(%k: index):
-        %1 = onf.load %x[%i, %k] times ["(M/64)*x.s0", "x.s1"] plus "0" : <[M, 8], f32> -> f32
-        onf.store %1, %part[%i, %k] times ["part.s0", "part.s1"] plus "0" : f32, <[64, 8], f32>
+        %1 = onf.load %x[%i, %k] at ["(M/64)*$0", "$1"] : <[M, 8], f32> -> f32
+        onf.store %1, %part[%i, %k] : f32, <[64, 8], f32>
       }
     }
-    onf.for ["i"] in ["64"] chosen by %p [] is 1 : !moa.array<[], i32> attributes {moa.runs = ["M", "62"]} {
+    onf.for ["i"] in ["64"] chosen by %p [] is 1 : !moa.array<[], i32> attributes {moa.runs = [#moa.expr<"M">, #moa.expr<"62">]} {
     ^bb0(%i: index):
       onf.for ["k"] in ["8"] {
       ^bb0(%k: index):
-        %1 = onf.load %part[%i, %k] times ["part.s0", "part.s1"] plus "0" : <[64, 8], f32> -> f32
+        %1 = onf.load %part[%i, %k] : <[64, 8], f32> -> f32
         %2 = arith.addf %1, %1 : f32
-        onf.store %2, %y[%i, %k] times ["y.s0", "y.s1"] plus "0" : f32, <[64, 8], f32>
+        onf.store %2, %y[%i, %k] : f32, <[64, 8], f32>
       }
     }
   }
@@ -416,24 +416,24 @@ module {
   ^bb0(%x: !moa.array<[M, 8], f32>, %at: !moa.array<[64], i32>, %y: !moa.array<[64, 8], f32>, %p: !moa.array<[], i32>, %q: !moa.array<[], i32>, %part: !moa.array<[64, 8], f32>):
     onf.for [] in [] {
       %0 = arith.constant 1 : index
-      onf.store %0, %p[] times [] plus "0" : index, <[], i32>
-      onf.store %0, %q[] times [] plus "0" : index, <[], i32>
+      onf.store %0, %p[] : index, <[], i32>
+      onf.store %0, %q[] : index, <[], i32>
     }
-    onf.for ["i"] in ["64"] chosen by %p [] is 1 : !moa.array<[], i32> attributes {moa.runs = ["M", "63"]} {
+    onf.for ["i"] in ["64"] chosen by %p [] is 1 : !moa.array<[], i32> attributes {moa.runs = [#moa.expr<"M">, #moa.expr<"63">]} {
     ^bb0(%i: index):
       onf.for ["k"] in ["8"] {
       ^bb0(%k: index):
-        %1 = onf.load %x[%i, %k] times ["(M/64)*x.s0", "x.s1"] plus "0" : <[M, 8], f32> -> f32
-        onf.store %1, %part[%i, %k] times ["part.s0", "part.s1"] plus "0" : f32, <[64, 8], f32>
+        %1 = onf.load %x[%i, %k] at ["(M/64)*$0", "$1"] : <[M, 8], f32> -> f32
+        onf.store %1, %part[%i, %k] : f32, <[64, 8], f32>
       }
     }
     onf.for ["i"] in ["64"] chosen by %p [] is 1 : !moa.array<[], i32> {
     ^bb0(%i: index):
       onf.for ["k"] in ["8"] {
       ^bb0(%k: index):
-        %1 = onf.load %part[%i, %k] times ["part.s0", "part.s1"] plus "0" : <[64, 8], f32> -> f32
+        %1 = onf.load %part[%i, %k] : <[64, 8], f32> -> f32
         %2 = arith.addf %1, %1 : f32
-        onf.store %2, %y[%i, %k] times ["y.s0", "y.s1"] plus "0" : f32, <[64, 8], f32>
+        onf.store %2, %y[%i, %k] : f32, <[64, 8], f32>
       }
     }
   }
@@ -444,7 +444,7 @@ module {
 // What runs by tiles goes on to: it takes rows at a distance of 1 at least. So is this one where it is launched;
 // CHECK-LABEL: onf.kernel @tiled
 // CHECK-NOT: K_part
-// CHECK: onf.load %S[%{{.*}}, %{{.*}}] times ["(M/64)*S.s0", "S.s1"]
+// CHECK: onf.load %S[%{{.*}}, %{{.*}}] at ["$0*(M/64)", "$1"]
 module {
   onf.kernel @tiled attributes {arg_names = ["Q", "V", "S", "scale"], requires = [], result_names = ["O"], result_types = [!moa.array<[N, 64], f32>], symbols = ["N", "M"], temporary_names = ["K_part"], temporary_types = [!moa.array<[64, 64], bf16>]} {
   ^bb0(%Q: !moa.array<[N, 64], bf16>, %V: !moa.array<[64, 64], bf16>, %S: !moa.array<[M, 64], bf16>, %scale: !moa.array<[], f32>, %O: !moa.array<[N, 64], f32>, %K_part: !moa.array<[64, 64], bf16>):
@@ -452,20 +452,20 @@ module {
     ^bb0(%i: index):
       onf.for ["k"] in ["64"] {
       ^bb0(%k: index):
-        %0 = onf.load %S[%i, %k] times ["(M/64)*S.s0", "S.s1"] plus "0" : <[M, 64], bf16> -> bf16
-        onf.store %0, %K_part[%i, %k] times ["K_part.s0", "K_part.s1"] plus "0" : bf16, <[64, 64], bf16>
+        %0 = onf.load %S[%i, %k] at ["(M/64)*$0", "$1"] : <[M, 64], bf16> -> bf16
+        onf.store %0, %K_part[%i, %k] : bf16, <[64, 64], bf16>
       }
     }
-    onf.for ["n"] in ["N"] attributes {moa.runs = ["M", "63"]} {
+    onf.for ["n"] in ["N"] attributes {moa.runs = [#moa.expr<"M">, #moa.expr<"63">]} {
     ^bb0(%n: index):
-      %0 = onf.load %scale[] times [] plus "0" : <[], f32> -> f32
+      %0 = onf.load %scale[] : <[], f32> -> f32
       %1:3 = onf.fold "k" in "64" : f32, f32, !moa.array<[64], f32> {
       ^bb0(%k: index):
         %8 = onf.fold "k" in "64" : f32 {
         ^bb0(%k_1: index):
-          %15 = onf.load %Q[%n, %k_1] times ["Q.s0", "Q.s1"] plus "0" : <[N, 64], bf16> -> bf16
+          %15 = onf.load %Q[%n, %k_1] : <[N, 64], bf16> -> bf16
           %16 = arith.extf %15 : bf16 to f32
-          %17 = onf.load %K_part[%k, %k_1] times ["K_part.s0", "K_part.s1"] plus "0" : <[64, 64], bf16> -> bf16
+          %17 = onf.load %K_part[%k, %k_1] : <[64, 64], bf16> -> bf16
           %18 = arith.extf %17 : bf16 to f32
           %19 = arith.mulf %16, %18 : f32
           %20 = onf.acc add "add" carries [] in [] refs() mul [] : () -> f32 {
@@ -491,7 +491,7 @@ module {
         }
         %14 = onf.acc add "O" carries ["k"] in ["64"] rounds bf16 refs(%10) mul [0xFF800000 : f32] : (f32) -> !moa.array<[64], f32> {
         ^bb0(%k_1: index):
-          %15 = onf.load %V[%k, %k_1] times ["V.s0", "V.s1"] plus "0" : <[64, 64], bf16> -> bf16
+          %15 = onf.load %V[%k, %k_1] : <[64, 64], bf16> -> bf16
           %16 = arith.extf %15 : bf16 to f32
           %17 = arith.mulf %12, %16 : f32
           onf.yield %17 : f32
@@ -517,7 +517,7 @@ module {
         %8 = onf.at %1#2[%k] : <[64], f32> -> f32
         %9 = arith.select %3, %6, %8 : f32
         %10 = arith.divf %9, %7 : f32
-        onf.store %10, %O[%n, %k] times ["O.s0", "O.s1"] plus "0" : f32, <[N, 64], f32>
+        onf.store %10, %O[%n, %k] : f32, <[N, 64], f32>
       }
     }
   }
@@ -536,20 +536,20 @@ module {
     ^bb0(%i: index):
       onf.for ["k"] in ["64"] {
       ^bb0(%k: index):
-        %0 = onf.load %S[%i, %k] times ["(M/64)*S.s0", "S.s1"] plus "0" : <[M, 64], bf16> -> bf16
-        onf.store %0, %K_part[%i, %k] times ["K_part.s0", "K_part.s1"] plus "0" : bf16, <[64, 64], bf16>
+        %0 = onf.load %S[%i, %k] at ["(M/64)*$0", "$1"] : <[M, 64], bf16> -> bf16
+        onf.store %0, %K_part[%i, %k] : bf16, <[64, 64], bf16>
       }
     }
     onf.for ["n"] in ["N"] {
     ^bb0(%n: index):
-      %0 = onf.load %scale[] times [] plus "0" : <[], f32> -> f32
+      %0 = onf.load %scale[] : <[], f32> -> f32
       %1:3 = onf.fold "k" in "64" : f32, f32, !moa.array<[64], f32> {
       ^bb0(%k: index):
         %8 = onf.fold "k" in "64" : f32 {
         ^bb0(%k_1: index):
-          %15 = onf.load %Q[%n, %k_1] times ["Q.s0", "Q.s1"] plus "0" : <[N, 64], bf16> -> bf16
+          %15 = onf.load %Q[%n, %k_1] : <[N, 64], bf16> -> bf16
           %16 = arith.extf %15 : bf16 to f32
-          %17 = onf.load %K_part[%k, %k_1] times ["K_part.s0", "K_part.s1"] plus "0" : <[64, 64], bf16> -> bf16
+          %17 = onf.load %K_part[%k, %k_1] : <[64, 64], bf16> -> bf16
           %18 = arith.extf %17 : bf16 to f32
           %19 = arith.mulf %16, %18 : f32
           %20 = onf.acc add "add" carries [] in [] refs() mul [] : () -> f32 {
@@ -575,7 +575,7 @@ module {
         }
         %14 = onf.acc add "O" carries ["k"] in ["64"] rounds bf16 refs(%10) mul [0xFF800000 : f32] : (f32) -> !moa.array<[64], f32> {
         ^bb0(%k_1: index):
-          %15 = onf.load %V[%k, %k_1] times ["V.s0", "V.s1"] plus "0" : <[64, 64], bf16> -> bf16
+          %15 = onf.load %V[%k, %k_1] : <[64, 64], bf16> -> bf16
           %16 = arith.extf %15 : bf16 to f32
           %17 = arith.mulf %12, %16 : f32
           onf.yield %17 : f32
@@ -601,7 +601,7 @@ module {
         %8 = onf.at %1#2[%k] : <[64], f32> -> f32
         %9 = arith.select %3, %6, %8 : f32
         %10 = arith.divf %9, %7 : f32
-        onf.store %10, %O[%n, %k] times ["O.s0", "O.s1"] plus "0" : f32, <[N, 64], f32>
+        onf.store %10, %O[%n, %k] : f32, <[N, 64], f32>
       }
     }
   }

@@ -38,8 +38,8 @@ onf.kernel @weights attributes {symbols = ["N", "M"], requires = [],
     ^bb0(%j: index):
       %s = onf.fold "e" in "32" : f32 {
       ^bb0(%e: index):
-        %x = onf.load %q[%i, %e] times ["q.s0", "q.s1"] plus "0" : !moa.array<[N, 32], f32> -> f32
-        %y = onf.load %k[%j, %e] times ["k.s0", "k.s1"] plus "0" : !moa.array<[M, 32], f32> -> f32
+        %x = onf.load %q[%i, %e] : !moa.array<[N, 32], f32> -> f32
+        %y = onf.load %k[%j, %e] : !moa.array<[M, 32], f32> -> f32
         %z = arith.mulf %x, %y : f32
         %a = onf.acc add "s" carries [] in [] refs() mul [] : () -> f32 { onf.yield %z : f32 } repair {}
         onf.yield %a : f32
@@ -47,7 +47,7 @@ onf.kernel @weights attributes {symbols = ["N", "M"], requires = [],
       %w = math.absf %s : f32
       %t = onf.acc add "o" carries ["d"] in ["32"] refs() mul [] : () -> !moa.array<[32], f32> {
       ^bb0(%d: index):
-        %y = onf.load %v[%j, %d] times ["v.s0", "v.s1"] plus "0" : !moa.array<[M, 32], f32> -> f32
+        %y = onf.load %v[%j, %d] : !moa.array<[M, 32], f32> -> f32
         %z = arith.mulf %w, %y : f32
         onf.yield %z : f32
       } repair {}
@@ -56,7 +56,7 @@ onf.kernel @weights attributes {symbols = ["N", "M"], requires = [],
     onf.for ["d"] in ["32"] {
     ^bb0(%d: index):
       %y = onf.at %r[%d] : !moa.array<[32], f32> -> f32
-      onf.store %y, %o[%i, %d] times ["o.s0", "o.s1"] plus "0" : f32, !moa.array<[N, 32], f32>
+      onf.store %y, %o[%i, %d] : f32, !moa.array<[N, 32], f32>
     }
   }
 }

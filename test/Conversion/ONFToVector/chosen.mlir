@@ -17,22 +17,22 @@ onf.kernel @f attributes {symbols = ["H", "N"], requires = [], arg_names = ["x"]
     %c1 = arith.constant 1 : index
     %is = arith.cmpi sgt, %n, %c : index
     %v = arith.select %is, %c1, %c0 : index
-    onf.store %v, %p[] times [] plus "0" : index, <[], i32>
+    onf.store %v, %p[] : index, <[], i32>
   }
   onf.for ["h"] in ["H"] chosen by %p [] is 1 : !moa.array<[], i32> {
   ^bb0(%h: index):
-    onf.store %h, %row[%h] times ["row.s0"] plus "0" : index, <[H], i32>
+    onf.store %h, %row[%h] : index, <[H], i32>
   }
   onf.for ["h", "n"] in ["H", "N"] chosen by %p [] is 1 : !moa.array<[], i32> {
   ^bb0(%h: index, %n: index):
-    %r = onf.load %row[%h] times ["row.s0"] plus "0" : <[H], i32> -> i32
+    %r = onf.load %row[%h] : <[H], i32> -> i32
     %i = arith.index_cast %r : i32 to index
-    %e = onf.load %x[%i] times ["x.s0"] plus "0" : <[H], f32> -> f32
-    onf.store %e, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+    %e = onf.load %x[%i] : <[H], f32> -> f32
+    onf.store %e, %y[%h, %n] : f32, <[H, N], f32>
   }
   onf.for ["h", "n"] in ["H", "N"] chosen by %p [] is 0 : !moa.array<[], i32> {
   ^bb0(%h: index, %n: index):
-    %e = onf.load %x[%h] times ["x.s0"] plus "0" : <[H], f32> -> f32
-    onf.store %e, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+    %e = onf.load %x[%h] : <[H], f32> -> f32
+    onf.store %e, %y[%h, %n] : f32, <[H, N], f32>
   }
 }

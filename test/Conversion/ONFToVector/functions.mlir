@@ -27,13 +27,13 @@ onf.kernel @scale attributes {symbols = ["N"], requires = [],
 ^bb0(%x: !moa.array<[N], f32>, %c: !moa.array<[], f32>, %y: !moa.array<[N], f32>, %z: !moa.array<[], f32>):
   onf.for ["i"] in ["N"] lift [#onf.axis<core: 0, register: 2, lane: 16>] {
   ^bb0(%i: index):
-    %v = onf.load %x[%i] times ["x.s0"] plus "0" : !moa.array<[N], f32> -> f32
-    %f = onf.load %c[] times [] plus "0" : !moa.array<[], f32> -> f32
+    %v = onf.load %x[%i] : !moa.array<[N], f32> -> f32
+    %f = onf.load %c[] : !moa.array<[], f32> -> f32
     %w = arith.mulf %v, %f : f32
-    onf.store %w, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %w, %y[%i] : f32, !moa.array<[N], f32>
   }
   onf.for [] in [] {
-    %f = onf.load %c[] times [] plus "0" : !moa.array<[], f32> -> f32
-    onf.store %f, %z[] times [] plus "0" : f32, !moa.array<[], f32>
+    %f = onf.load %c[] : !moa.array<[], f32> -> f32
+    onf.store %f, %z[] : f32, !moa.array<[], f32>
   }
 }

@@ -35,7 +35,7 @@ onf.kernel @weights attributes {symbols = ["B", "N", "M"], requires = [],
   ^bb0(%b: index, %i: index):
     %r:2 = onf.fold "j" in "M" lift <core: 0, sequential: 4, cache: 64> : f32, f32 {
     ^bb0(%j: index):
-      %y = onf.load %x[%b, %i, %j] times ["x.s0", "x.s1", "x.s2"] plus "0" : !moa.array<[B, N, M], f32> -> f32
+      %y = onf.load %x[%b, %i, %j] : !moa.array<[B, N, M], f32> -> f32
       %m = onf.acc max "m" carries [] in [] refs() mul [] : () -> f32 { onf.yield %y : f32 } repair {}
       %d = arith.subf %y, %m : f32
       %e = math.exp %d : f32
@@ -49,6 +49,6 @@ onf.kernel @weights attributes {symbols = ["B", "N", "M"], requires = [],
       }
       onf.yield %m, %l : f32, f32
     }
-    onf.store %r#1, %o[%b, %i] times ["o.s0", "o.s1"] plus "0" : f32, !moa.array<[B, N], f32>
+    onf.store %r#1, %o[%b, %i] : f32, !moa.array<[B, N], f32>
   }
 }

@@ -119,7 +119,7 @@ dnf.kernel @d4_extent attributes {symbols = ["N"], requires = [], arg_names = ["
 
 dnf.kernel @d5_domain attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
 ^bb0(%x: !moa.array<[N], f32>):
-  // expected-error @below {{expects the extents of the result (D5), '!moa.array<[N], f32>', but got ["N - 1"]}}
+  // expected-error @below {{expects the extents of the result (D5), '!moa.array<[N], f32>', but got [N - 1]}}
   dnf.output 0 over ["n"] in ["N - 1"] -> f32 {
   ^bb0(%n: index):
     %v = dnf.psi %x[%n] : !moa.array<[N], f32> -> f32

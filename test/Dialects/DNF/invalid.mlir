@@ -449,7 +449,7 @@ dnf.kernel @reduce_c3 attributes {symbols = ["N"], requires = [], arg_names = ["
 ^bb0(%x: !moa.array<[N], f32>):
   dnf.output 0 over ["n"] in ["N"] -> f32 {
   ^bb0(%n: index):
-    // expected-error @below {{expects an integer expression as extent (C3), but got 'N *'}}
+    // expected-error @below {{expects an integer expression, but got 'N *': }}
     %v = dnf.reduce add over "j" in "N *" : f32 {
     ^bb0(%j: index):
       %w = dnf.psi %x[%j] : !moa.array<[N], f32> -> f32
@@ -465,7 +465,7 @@ dnf.kernel @reduce_c4 attributes {symbols = ["N"], requires = [], arg_names = ["
 ^bb0(%x: !moa.array<[N], f32>):
   dnf.output 0 over ["n"] in ["N"] -> f32 {
   ^bb0(%n: index):
-    // expected-error @below {{expects booleans for 'or' (C4), but got 'f32'}}
+    // expected-error @below {{expects booleans for 'or' (C3), but got 'f32'}}
     %v = dnf.reduce or over "j" in "N" : f32 {
     ^bb0(%j: index):
       %w = dnf.psi %x[%j] : !moa.array<[N], f32> -> f32

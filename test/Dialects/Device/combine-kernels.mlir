@@ -21,7 +21,7 @@
 // CHECK: device.kernel @b blocks "N" threads 128 {
 // CHECK: device.store %{{.*}}, %u
 // CHECK: device.kernel @d blocks "M" threads 256 {
-// CHECK: device.kernel @e blocks "M" threads 128 attributes {moa.runs = ["M", "7"]} {
+// CHECK: device.kernel @e blocks "M" threads 128 attributes {moa.runs = [#moa.expr<"M">, #moa.expr<"7">]} {
 // CHECK-NOT: device.kernel
 device.program @f attributes {symbols = ["N", "M"], requires = [], arg_names = ["x", "y"], result_names = ["u", "v", "w", "z"], result_types = [!moa.array<[N], f32>, !moa.array<[M], f32>, !moa.array<[M], f32>, !moa.array<[M], f32>], workspace_names = ["t"], workspace_types = [!moa.array<[N], f32>]} {
 ^bb0(%x: !moa.array<[N], f32>, %y: !moa.array<[M], f32>, %u: !moa.array<[N], f32>, %v: !moa.array<[M], f32>, %w: !moa.array<[M], f32>, %z: !moa.array<[M], f32>, %t: !moa.array<[N], f32>):
@@ -45,7 +45,7 @@ device.program @f attributes {symbols = ["N", "M"], requires = [], arg_names = [
     %e = device.load %y[%i] : !moa.array<[M], f32> -> f32
     device.store %e, %w[%i] : f32, !moa.array<[M], f32>
   }
-  device.kernel @e blocks "M" threads 128 attributes {moa.runs = ["M", "7"]} {
+  device.kernel @e blocks "M" threads 128 attributes {moa.runs = [#moa.expr<"M">, #moa.expr<"7">]} {
     %i = device.block
     %e = device.load %y[%i] : !moa.array<[M], f32> -> f32
     device.store %e, %z[%i] : f32, !moa.array<[M], f32>
@@ -80,17 +80,17 @@ device.program @g attributes {symbols = ["N"], requires = [], arg_names = ["x"],
 // Of what a host launches in fewer cases, blocks may stand beside those of more: it launches both where it launches the one. They may
 // be of different choices, as they store no output.
 // CHECK-LABEL: device.program @h
-// CHECK: device.kernel @a blocks "2*N" threads 128 attributes {moa.runs = ["N", "7"]} {
+// CHECK: device.kernel @a blocks "2*N" threads 128 attributes {moa.runs = [#moa.expr<"N">, #moa.expr<"7">]} {
 // CHECK-NOT: moa.chosen
 // CHECK: device.kernel @c
 device.program @h attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["u"], result_types = [!moa.array<[N], f32>], workspace_names = ["s", "t"], workspace_types = [!moa.array<[N], f32>, !moa.array<[N], f32>]} {
 ^bb0(%x: !moa.array<[N], f32>, %u: !moa.array<[N], f32>, %s: !moa.array<[N], f32>, %t: !moa.array<[N], f32>):
-  device.kernel @a blocks "N" threads 128 attributes {moa.runs = ["N", "7", "N", "100"], moa.chosen = {by = "p", is = 1 : i64}} {
+  device.kernel @a blocks "N" threads 128 attributes {moa.runs = [#moa.expr<"N">, #moa.expr<"7">, #moa.expr<"N">, #moa.expr<"100">], moa.chosen = {by = "p", is = 1 : i64}} {
     %i = device.block
     %e = device.load %x[%i] : !moa.array<[N], f32> -> f32
     device.store %e, %s[%i] : f32, !moa.array<[N], f32>
   }
-  device.kernel @b blocks "N" threads 128 attributes {moa.runs = ["N", "7"], moa.chosen = {by = "q", is = 1 : i64}} {
+  device.kernel @b blocks "N" threads 128 attributes {moa.runs = [#moa.expr<"N">, #moa.expr<"7">], moa.chosen = {by = "q", is = 1 : i64}} {
     %i = device.block
     %e = device.load %x[%i] : !moa.array<[N], f32> -> f32
     device.store %e, %t[%i] : f32, !moa.array<[N], f32>
@@ -154,21 +154,21 @@ device.program @long attributes {symbols = ["H", "N"], requires = [], arg_names 
 
 // Conditions and choices are compared with those of each kernel of a launch: the third asks for what the second does not.
 // CHECK-LABEL: device.program @each
-// CHECK: device.kernel @a blocks "2*N" threads 128 attributes {moa.runs = ["N", "7"]} {
-// CHECK: device.kernel @c blocks "N" threads 128 attributes {moa.runs = ["N", "100"]} {
+// CHECK: device.kernel @a blocks "2*N" threads 128 attributes {moa.runs = [#moa.expr<"N">, #moa.expr<"7">]} {
+// CHECK: device.kernel @c blocks "N" threads 128 attributes {moa.runs = [#moa.expr<"N">, #moa.expr<"100">]} {
 device.program @each attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["u"], result_types = [!moa.array<[N], f32>], workspace_names = ["r", "s"], workspace_types = [!moa.array<[N], f32>, !moa.array<[N], f32>]} {
 ^bb0(%x: !moa.array<[N], f32>, %u: !moa.array<[N], f32>, %r: !moa.array<[N], f32>, %s: !moa.array<[N], f32>):
-  device.kernel @a blocks "N" threads 128 attributes {moa.runs = ["N", "7", "N", "100"]} {
+  device.kernel @a blocks "N" threads 128 attributes {moa.runs = [#moa.expr<"N">, #moa.expr<"7">, #moa.expr<"N">, #moa.expr<"100">]} {
     %i = device.block
     %e = device.load %x[%i] : !moa.array<[N], f32> -> f32
     device.store %e, %r[%i] : f32, !moa.array<[N], f32>
   }
-  device.kernel @b blocks "N" threads 128 attributes {moa.runs = ["N", "7"]} {
+  device.kernel @b blocks "N" threads 128 attributes {moa.runs = [#moa.expr<"N">, #moa.expr<"7">]} {
     %i = device.block
     %e = device.load %x[%i] : !moa.array<[N], f32> -> f32
     device.store %e, %s[%i] : f32, !moa.array<[N], f32>
   }
-  device.kernel @c blocks "N" threads 128 attributes {moa.runs = ["N", "100"]} {
+  device.kernel @c blocks "N" threads 128 attributes {moa.runs = [#moa.expr<"N">, #moa.expr<"100">]} {
     %i = device.block
     %e = device.load %x[%i] : !moa.array<[N], f32> -> f32
     device.store %e, %u[%i] : f32, !moa.array<[N], f32>

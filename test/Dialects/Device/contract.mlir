@@ -77,7 +77,7 @@ device.program @d2_symbol attributes {symbols = ["N"], requires = [], arg_names 
 ^bb0(%x: !moa.array<[N], f32>, %y: !moa.array<[N], f32>):
   device.kernel @k blocks "N" threads 128 {
     %i = device.block
-    // expected-error @below {{expects declared symbols (D2), but got 'x.s1' in 'x.s1 + N'}}
+    // expected-error @below {{expects declared symbols (D2), but got 'x.s1' in 'N + x.s1'}}
     %s = device.symbol "x.s1 + N"
     %v = arith.constant 1.0 : f32
     device.store %v, %y[%i] : f32, !moa.array<[N], f32>
@@ -314,7 +314,7 @@ device.program @d7_launched attributes {symbols = ["N"], requires = [], arg_name
   device.kernel @r blocks "N" threads 32 {
     device.raise %g : !moa.array<[1], i32>
   }
-  device.kernel @w blocks "1" threads 32 attributes {moa.runs = ["N", "4095"]} {
+  device.kernel @w blocks "1" threads 32 attributes {moa.runs = [#moa.expr<"N">, #moa.expr<"4095">]} {
   }
   device.kernel @between blocks "1" threads 32 attributes {moa.beside} {
   }

@@ -113,3 +113,33 @@ device.program @await_c2 attributes {symbols = ["N"], requires = [], arg_names =
     }
   }
 }
+
+// -----
+
+device.program @kernel_c3 attributes {symbols = [], requires = [], arg_names = [], result_names = [], result_types = [], workspace_names = ["w"], workspace_types = [!moa.array<[1], i32>]} {
+^bb0(%w: !moa.array<[1], i32>):
+  // expected-error @below {{expects no cluster in a kernel with device.next_block (C3)}}
+  device.kernel @k blocks "2" threads 256 cluster 2 {
+    %zero = arith.constant 0 : index
+    %b = device.next_block %w[%zero] below %zero residents 2 : !moa.array<[1], i32>
+    device.specialize consumers 1 registers 240 {
+    } producer registers 24 {
+      device.await_consumers
+    }
+  }
+}
+
+// -----
+
+device.program @specialize_c2 attributes {symbols = [], requires = [], arg_names = [], result_names = [], result_types = [], workspace_names = ["w"], workspace_types = [!moa.array<[1], i32>]} {
+^bb0(%w: !moa.array<[1], i32>):
+  device.kernel @k blocks "2" threads 256 {
+    %zero = arith.constant 0 : index
+    %b = device.next_block %w[%zero] below %zero residents 2 : !moa.array<[1], i32>
+    // expected-error @below {{expects a producer of one thread in a kernel with device.next_block (C2)}}
+    device.specialize consumers 1 registers 240 {
+    } producer together registers 24 {
+      device.await_consumers
+    }
+  }
+}

@@ -283,7 +283,7 @@ device.program @copy_rows_c2 attributes {symbols = ["N"], requires = [], arg_nam
 // -----
 
 device.program @kernel_c4 attributes {symbols = [], requires = [], arg_names = [], result_names = [], result_types = []} {
-  // expected-error @below {{expects a cluster of 2, 4 or 8 blocks (C4), but got 3}}
+  // expected-error @below {{expects a cluster of 2, 4 or 8 blocks (C3), but got 3}}
   device.kernel @k blocks "3" threads 128 cluster 3 {
   }
 }
@@ -343,6 +343,42 @@ device.program @load_peer_c2 attributes {symbols = [], requires = [], arg_names 
       %p = device.publish %f in %ring at 0 : !device.fragment<[64, 64], f32, #acc>, !device.ring<4, [64, 64], bf16>
       // expected-error @below {{expects the result of a device.publish and its fragment's type (C2), but got '!device.fragment<[64, 64], i32,}}
       %x = device.load_peer %p of %c1 : !device.fragment<[64, 64], i32, #acc>
+    } producer registers 40 {
+    }
+  }
+}
+
+// -----
+
+device.program @copy_rows_c1 attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = [], result_types = []} {
+^bb0(%x: !moa.array<[N, 64], f16>):
+  device.kernel @k blocks "1" threads 256 {
+    %c0 = arith.constant 0 : index
+    %true = arith.constant true
+    %ring = device.shared : !device.ring<1, [64, 64], bf16>
+    %full = device.barriers : !device.barriers<1, 128>
+    device.specialize consumers 1 registers 208 {
+    } producer together registers 40 {
+      // expected-error @below {{expects the ring's element type 'bf16' (C1), but got 'f16'}}
+      device.copy_rows %x columns 64 to %ring[%c0] signals %full[%c0] : !moa.array<[N, 64], f16>, !device.ring<1, [64, 64], bf16>, !device.barriers<1, 128> {
+      ^bb0(%r: index):
+        device.yield %r, %true : index, i1
+      }
+    }
+  }
+}
+
+// -----
+
+#acc = #device.layout<[warp: 4 by 1, register: 2 by 2, lane: 8 by 4], [register: 8 by 4, lane: 4 by 1, register: 2 by 1]>
+device.program @publish_c2 attributes {symbols = [], requires = [], arg_names = [], result_names = [], result_types = []} {
+  device.kernel @k blocks "2" threads 256 cluster 2 {
+    %v = arith.constant 1.0 : bf16
+    %ring = device.shared : !device.ring<4, [64, 64], bf16>
+    device.specialize consumers 1 registers 208 {
+      %f = device.fill %v : bf16 -> !device.fragment<[64, 64], bf16, #acc>
+      // expected-error @below {{expects elements of f32 or i32 (C2), but got 'bf16'}}
+      %p = device.publish %f in %ring at 0 : !device.fragment<[64, 64], bf16, #acc>, !device.ring<4, [64, 64], bf16>
     } producer registers 40 {
     }
   }

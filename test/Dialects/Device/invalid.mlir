@@ -76,7 +76,7 @@ device.program @kernel_c1_odd attributes {symbols = ["N"], requires = [], arg_na
 
 device.program @kernel_c2 attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N, 64], f32>]} {
 ^bb0(%x: !moa.array<[N, 64], bf16>, %y: !moa.array<[N, 64], f32>):
-  // expected-error @below {{expects an integer expression as the blocks (C2), but got 'N +': }}
+  // expected-error @below {{expects an integer expression, but got 'N +': }}
   device.kernel @k blocks "N +" threads 128 {
   }
 }
@@ -85,7 +85,7 @@ device.program @kernel_c2 attributes {symbols = ["N"], requires = [], arg_names 
 
 device.program @kernel_c3 attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N, 64], f32>]} {
 ^bb0(%x: !moa.array<[N, 64], bf16>, %y: !moa.array<[N, 64], f32>):
-  // expected-error @below {{expects no arguments of its own (C3), but got 1}}
+  // expected-error @below {{expects no arguments of its own (C2), but got 1}}
   device.kernel @k blocks "N" threads 128 {
   ^bb0(%i: index):
   }
@@ -96,7 +96,7 @@ device.program @kernel_c3 attributes {symbols = ["N"], requires = [], arg_names 
 device.program @symbol_c1 attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N, 64], f32>]} {
 ^bb0(%x: !moa.array<[N, 64], bf16>, %y: !moa.array<[N, 64], f32>):
   device.kernel @k blocks "N" threads 128 {
-    // expected-error @below {{expects an integer expression (C1), but got '2*': }}
+    // expected-error @below {{expects an integer expression, but got '2*': }}
     %s = device.symbol "2*"
   }
 }
@@ -313,7 +313,7 @@ device.program @copy_c3_text attributes {symbols = ["N"], requires = [], arg_nam
     %zero = arith.constant 0 : index
     %r = device.shared : !device.ring<1, [64, 64], bf16>
     %b = device.barriers : !device.barriers<1, 1>
-    // expected-error @below {{expects an expression, at least 1, as the step of rows (C3), but got 'N /'}}
+    // expected-error @below {{expects an integer expression, but got 'N /': }}
     device.copy %x[%zero] rows 0 step "N /" to %r[%zero] signals %b[%zero] : !moa.array<[N, 64], bf16>, !device.ring<1, [64, 64], bf16>, !device.barriers<1, 1>
   }
 }
@@ -710,7 +710,7 @@ device.program @reduce_c3 attributes {symbols = ["N"], requires = [], arg_names 
 // -----
 
 func.func @yield_parent() {
-  // expected-error @below {{expects parent op to be one of 'device.map, device.if_any, device.collect'}}
+  // expected-error @below {{expects parent op to be one of 'device.map, device.if_any, device.collect, device.copy_rows'}}
   device.yield
 }
 

@@ -34,7 +34,7 @@ device.program @rows attributes {symbols = ["N"], requires = ["N % 2 == 0"], arg
     %n = device.symbol "N"
     %inside = arith.cmpi slt, %row, %n : index
     scf.if %inside {
-      // CHECK: device.symbol "2*x.s0 + N"
+      // CHECK: device.symbol "N + 2*x.s0"
       %stride = device.symbol "2*x.s0 + N"
       %at = arith.muli %row, %stride : index
       // CHECK: device.load %x[%{{.*}}] : <[N], bf16> -> bf16

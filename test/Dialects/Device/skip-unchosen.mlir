@@ -128,7 +128,7 @@ device.program @sometimes attributes {symbols = ["N"], requires = [], arg_names 
 ^bb0(%x: !moa.array<[N], i32>, %y: !moa.array<[N], f32>, %t: !moa.array<[1], i32>, %c: !moa.array<[N], i32>):
   // CHECK: device.kernel @first
   // CHECK-NEXT: device.block
-  device.kernel @first blocks "1" threads 128 attributes {moa.runs = ["N", "7"]} {
+  device.kernel @first blocks "1" threads 128 attributes {moa.runs = [#moa.expr<"N">, #moa.expr<"7">]} {
     %i = device.block
     %e = device.load %x[%i] : !moa.array<[N], i32> -> i32
     device.store %e, %t[%i] : i32, !moa.array<[1], i32>
@@ -202,7 +202,7 @@ device.program @runs attributes {symbols = ["N"], requires = [], arg_names = ["x
     %e = device.load %x[%i] : !moa.array<[N], i32> -> i32
     device.store %e, %t[%i] : i32, !moa.array<[1], i32>
   }
-  device.kernel @choose blocks "N" threads 128 attributes {moa.runs = ["N", "7"]} {
+  device.kernel @choose blocks "N" threads 128 attributes {moa.runs = [#moa.expr<"N">, #moa.expr<"7">]} {
     %i = device.block
     %e = device.load %x[%i] : !moa.array<[N], i32> -> i32
     device.store %e, %c[%i] : i32, !moa.array<[N], i32>
@@ -214,9 +214,9 @@ device.program @runs attributes {symbols = ["N"], requires = [], arg_names = ["x
     %e = arith.constant 1.0 : f32
     device.store %e, %y[%i] : f32, !moa.array<[N], f32>
   }
-  // CHECK: device.kernel @rarely blocks "N" threads 128 attributes {moa.chosen = {by = "c", is = 1 : i64}, moa.idle = "c_any1", moa.runs = ["N", "7", "N", "100"]}
+  // CHECK: device.kernel @rarely blocks "N" threads 128 attributes {moa.chosen = {by = "c", is = 1 : i64}, moa.idle = "c_any1", moa.runs = [#moa.expr<"N">, #moa.expr<"7">, #moa.expr<"N">, #moa.expr<"100">]}
   // CHECK-NOT: device.exit_if
-  device.kernel @rarely blocks "N" threads 128 attributes {moa.runs = ["N", "7", "N", "100"], moa.chosen = {by = "c", is = 1 : i64}} {
+  device.kernel @rarely blocks "N" threads 128 attributes {moa.runs = [#moa.expr<"N">, #moa.expr<"7">, #moa.expr<"N">, #moa.expr<"100">], moa.chosen = {by = "c", is = 1 : i64}} {
     %i = device.block
     %e = arith.constant 1.0 : f32
     device.store %e, %z[%i] : f32, !moa.array<[N], f32>

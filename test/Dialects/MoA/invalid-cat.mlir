@@ -33,7 +33,7 @@ moa.kernel @ranks attributes {symbols = ["N"], requires = [], arg_names = ["x", 
 moa.kernel @sum attributes {symbols = ["N", "M"], requires = [], arg_names = ["x", "y"],
     result_names = ["r"], result_types = [!moa.array<[N], f32>]} {
 ^bb0(%x: !moa.array<[N], f32>, %y: !moa.array<[M], f32>):
-  // expected-error @below {{expects a result of shape <"M + N"> (C2), but got}}
+  // expected-error @below {{expects a result of shape <M + N> (C2), but got}}
   %z = moa.cat %x, %y axis 0 : (!moa.array<[N], f32>, !moa.array<[M], f32>) -> !moa.array<[N], f32>
   moa.return %z : !moa.array<[N], f32>
 }

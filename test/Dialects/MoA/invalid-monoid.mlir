@@ -79,7 +79,7 @@ dnf.kernel @dnf attributes {symbols = ["N"], requires = [], arg_names = ["x"],
     result_names = ["r"], result_types = [!moa.array<[], f32>]} {
 ^bb0(%x: !moa.array<[N], f32>):
   dnf.output 0 over [] in [] -> f32 {
-    // expected-error @below {{expects a moa.monoid (C5), but got @gone}}
+    // expected-error @below {{expects a moa.monoid (C4), but got @gone}}
     %s = dnf.reduce user @gone over "n" in "N" : f32 {
     ^bb0(%n: index):
       %e = dnf.psi %x[%n] : !moa.array<[N], f32> -> f32

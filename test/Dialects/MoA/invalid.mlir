@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 moa.kernel @extent_syntax attributes {symbols = [], requires = [], arg_names = ["x"], result_names = [], result_types = []} {
-// expected-error @below {{invalid extent 'N +'}}
+// expected-error @below {{expects an integer expression, but got 'N +': }}
 ^bb0(%x: !moa.array<["N +"], f32>):
 }
 
@@ -108,22 +108,22 @@ moa.kernel @return_c2 attributes {symbols = ["N"], requires = [], arg_names = ["
 
 // -----
 
-// expected-error @below {{'moa.extent' op expects an integer expression (C1), but got 'N +'}}
+// expected-error @below {{expects an integer expression, but got 'N +': }}
 %e = moa.extent "N +" -> !moa.array<[], index>
 
 // -----
 
-// expected-error @below {{'moa.extent' op expects a scalar result of type index (C2), but got '!moa.array<[], f32>'}}
+// expected-error @below {{'moa.extent' op expects a scalar result of type index (C1), but got '!moa.array<[], f32>'}}
 %e = moa.extent "N" -> !moa.array<[], f32>
 
 // -----
 
-// expected-error @below {{'moa.iota' op expects a vector of the given extent and type index (C2), but got '!moa.array<[M], index>'}}
+// expected-error @below {{'moa.iota' op expects a vector of the given extent and type index (C1), but got '!moa.array<[M], index>'}}
 %i = moa.iota "N" -> !moa.array<[M], index>
 
 // -----
 
-// expected-error @below {{expects a vector of the given extent and type index (C2)}}
+// expected-error @below {{expects a vector of the given extent and type index (C1)}}
 %i = moa.iota "N" -> !moa.array<[N], i32>
 
 // -----
@@ -179,7 +179,7 @@ moa.kernel @map_c1_range attributes {symbols = ["N"], requires = [], arg_names =
 
 moa.kernel @map_c2 attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[M], f32>]} {
 ^bb0(%x: !moa.array<[N], f32>):
-  // expected-error @below {{expects equal extents (C2), but got "N" for axis 0 of operand 0 and "M" for axis 0 of the result}}
+  // expected-error @below {{expects equal extents (C2), but got N for axis 0 of operand 0 and M for axis 0 of the result}}
   %y = moa.map exp(%x) axes [array<i64: 0>] : (!moa.array<[N], f32>) -> !moa.array<[M], f32>
   moa.return %y : !moa.array<[M], f32>
 }
@@ -264,7 +264,7 @@ moa.kernel @map_c4_number attributes {symbols = ["N"], requires = [], arg_names 
 
 moa.kernel @cast_c2 attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N, 1], f32>]} {
 ^bb0(%x: !moa.array<[N], bf16>):
-  // expected-error @below {{'moa.cast' op expects a result of shape <"N"> (C2), but got '!moa.array<[N, 1], f32>'}}
+  // expected-error @below {{'moa.cast' op expects a result of shape <N> (C2), but got '!moa.array<[N, 1], f32>'}}
   %y = moa.cast %x : !moa.array<[N], bf16> -> !moa.array<[N, 1], f32>
   moa.return %y : !moa.array<[N, 1], f32>
 }
@@ -300,7 +300,7 @@ moa.kernel @mask_c2_result attributes {symbols = ["N"], requires = [], arg_names
 
 moa.kernel @mask_c2_extent attributes {symbols = ["N", "M"], requires = [], arg_names = ["p", "x"], result_names = ["y"], result_types = [!moa.array<[N, M], f32>]} {
 ^bb0(%p: !moa.array<[N], i1>, %x: !moa.array<[N, M], f32>):
-  // expected-error @below {{expects equal extents (C2), but got "N" for axis 0 of the predicate and "M" for axis 1 of the result}}
+  // expected-error @below {{expects equal extents (C2), but got N for axis 0 of the predicate and M for axis 1 of the result}}
   %y = moa.mask %p, %x axes [1] : (!moa.array<[N], i1>, !moa.array<[N, M], f32>) -> !moa.array<[N, M], f32>
   moa.return %y : !moa.array<[N, M], f32>
 }
@@ -331,7 +331,7 @@ moa.kernel @reduce_c1_negative attributes {symbols = ["N"], requires = [], arg_n
 
 moa.kernel @reduce_c2 attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
 ^bb0(%x: !moa.array<[N, M], f32>):
-  // expected-error @below {{'moa.reduce' op expects a result of shape <"M"> (C2), but got '!moa.array<[N], f32>'}}
+  // expected-error @below {{'moa.reduce' op expects a result of shape <M> (C2), but got '!moa.array<[N], f32>'}}
   %y = moa.reduce add %x axis 0 : !moa.array<[N, M], f32> -> !moa.array<[N], f32>
   moa.return %y : !moa.array<[N], f32>
 }
@@ -398,7 +398,7 @@ moa.kernel @inner_c2_frame attributes {symbols = ["N"], requires = [], arg_names
 
 moa.kernel @inner_c2_shape attributes {symbols = ["N", "M", "K"], requires = [], arg_names = ["x", "y"], result_names = ["z"], result_types = [!moa.array<[M, N], f32>]} {
 ^bb0(%x: !moa.array<[N, K], f32>, %y: !moa.array<[K, M], f32>):
-  // expected-error @below {{'moa.inner' op expects a result of shape <"N", "M"> (C2), but got '!moa.array<[M, N], f32>'}}
+  // expected-error @below {{'moa.inner' op expects a result of shape <N, M> (C2), but got '!moa.array<[M, N], f32>'}}
   %z = moa.inner add of mul %x, %y {frame = 0, lhs_framed = true, rhs_framed = true} : (!moa.array<[N, K], f32>, !moa.array<[K, M], f32>) -> !moa.array<[M, N], f32>
   moa.return %z : !moa.array<[M, N], f32>
 }
@@ -425,7 +425,7 @@ moa.kernel @inner_c3_types attributes {symbols = ["N"], requires = [], arg_names
 
 moa.kernel @inner_c4_extent attributes {symbols = ["N", "M"], requires = [], arg_names = ["x", "y"], result_names = ["z"], result_types = [!moa.array<[], f32>]} {
 ^bb0(%x: !moa.array<[N], f32>, %y: !moa.array<[M], f32>):
-  // expected-error @below {{expects equal contracted extents (C4), but got "N" and "M"}}
+  // expected-error @below {{expects equal contracted extents (C4), but got N and M}}
   %z = moa.inner add of mul %x, %y {frame = 0, lhs_framed = true, rhs_framed = true} : (!moa.array<[N], f32>, !moa.array<[M], f32>) -> !moa.array<[], f32>
   moa.return %z : !moa.array<[], f32>
 }
@@ -519,7 +519,7 @@ moa.kernel @psi_c2_frame attributes {symbols = ["N"], requires = [], arg_names =
 
 moa.kernel @psi_c2_shape attributes {symbols = ["N", "M", "K"], requires = [], arg_names = ["x", "t"], result_names = ["y"], result_types = [!moa.array<[K, N], f32>]} {
 ^bb0(%x: !moa.array<[N, M], f32>, %t: !moa.array<[K], index>):
-  // expected-error @below {{'moa.psi' op expects a result of shape <"K", "M"> (C2), but got '!moa.array<[K, N], f32>'}}
+  // expected-error @below {{'moa.psi' op expects a result of shape <K, M> (C2), but got '!moa.array<[K, N], f32>'}}
   %y = moa.psi %x[%t] dims [0] axes [array<i64: 0>] frame 1 : (!moa.array<[N, M], f32>, !moa.array<[K], index>) -> !moa.array<[K, N], f32>
   moa.return %y : !moa.array<[K, N], f32>
 }
@@ -577,7 +577,7 @@ moa.kernel @transpose_c2_count attributes {symbols = ["N"], requires = [], arg_n
 
 moa.kernel @transpose_c2_shape attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N, 2], f32>]} {
 ^bb0(%x: !moa.array<[N, 2], f32>):
-  // expected-error @below {{'moa.transpose' op expects a result of shape <"2", "N"> (C2), but got '!moa.array<[N, 2], f32>'}}
+  // expected-error @below {{'moa.transpose' op expects a result of shape <2, N> (C2), but got '!moa.array<[N, 2], f32>'}}
   %y = moa.transpose %x perm [1, 0] : !moa.array<[N, 2], f32> -> !moa.array<[N, 2], f32>
   moa.return %y : !moa.array<[N, 2], f32>
 }
@@ -613,7 +613,7 @@ moa.kernel @slice_c1_axis attributes {symbols = ["N"], requires = [], arg_names 
 
 moa.kernel @slice_c1_start attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[2], f32>]} {
 ^bb0(%x: !moa.array<[N], f32>):
-  // expected-error @below {{expects an integer expression (C1), but got 'N*'}}
+  // expected-error @below {{expects an integer expression, but got 'N*': }}
   %y = moa.slice %x axis 0 start "N*" count "2" : !moa.array<[N], f32> -> !moa.array<[2], f32>
   moa.return %y : !moa.array<[2], f32>
 }
@@ -622,7 +622,7 @@ moa.kernel @slice_c1_start attributes {symbols = ["N"], requires = [], arg_names
 
 moa.kernel @slice_c1_count attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[2], f32>]} {
 ^bb0(%x: !moa.array<[N], f32>):
-  // expected-error @below {{expects an integer expression (C1), but got '(2'}}
+  // expected-error @below {{expects an integer expression, but got '(2': }}
   %y = moa.slice %x axis 0 start "0" count "(2" : !moa.array<[N], f32> -> !moa.array<[2], f32>
   moa.return %y : !moa.array<[2], f32>
 }
@@ -631,7 +631,7 @@ moa.kernel @slice_c1_count attributes {symbols = ["N"], requires = [], arg_names
 
 moa.kernel @slice_c2 attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[3], f32>]} {
 ^bb0(%x: !moa.array<[N], f32>):
-  // expected-error @below {{'moa.slice' op expects a result of shape <"2"> (C2), but got '!moa.array<[3], f32>'}}
+  // expected-error @below {{'moa.slice' op expects a result of shape <2> (C2), but got '!moa.array<[3], f32>'}}
   %y = moa.slice %x axis 0 start "0" count "2" : !moa.array<[N], f32> -> !moa.array<[3], f32>
   moa.return %y : !moa.array<[3], f32>
 }
@@ -667,7 +667,7 @@ moa.kernel @reverse_c2 attributes {symbols = ["N"], requires = [], arg_names = [
 
 moa.kernel @rotate_c1_by attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
 ^bb0(%x: !moa.array<[N], f32>):
-  // expected-error @below {{'moa.rotate' op expects an integer expression (C1), but got ''}}
+  // expected-error @below {{expects an integer expression, but got '': }}
   %y = moa.rotate %x by "" axis 0 : !moa.array<[N], f32> -> !moa.array<[N], f32>
   moa.return %y : !moa.array<[N], f32>
 }
@@ -702,7 +702,17 @@ moa.kernel @transpose_c3 attributes {symbols = ["N"], requires = [], arg_names =
 // -----
 
 moa.kernel @iota_c1 attributes {symbols = ["N"], requires = [], arg_names = [], result_names = ["y"], result_types = [!moa.array<[N], index>]} {
-  // expected-error @below {{'moa.iota' op expects an integer expression (C1), but got '2*': }}
+  // expected-error @below {{expects an integer expression, but got '2*': }}
   %y = moa.iota "2*" -> !moa.array<[N], index>
   moa.return %y : !moa.array<[N], index>
 }
+
+// -----
+
+// expected-error @below {{expects an integer expression, but got 'N/0': division by zero}}
+module attributes {size = #moa.expr<"N/0">} {}
+
+// -----
+
+// expected-error @below {{expected string}}
+module attributes {size = #moa.expr<7>} {}

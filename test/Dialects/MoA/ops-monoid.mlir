@@ -53,8 +53,8 @@ onf.kernel @folds attributes {symbols = ["N", "M"], requires = [], arg_names = [
   ^bb0(%n: index):
     %f:3 = onf.fold "m" in "M" : index, f32, index {
     ^bb0(%m: index):
-      %e = onf.load %x[%n, %m] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
-      %i = onf.load %k[%n, %m] times ["k.s0", "k.s1"] plus "0" : !moa.array<[N, M], index> -> index
+      %e = onf.load %x[%n, %m] : !moa.array<[N, M], f32> -> f32
+      %i = onf.load %k[%n, %m] : !moa.array<[N, M], index> -> index
       %a = onf.acc user @bits "s" carries [] in [] refs() mul [] : () -> index {
         onf.yield %i : index
       } repair {
@@ -75,7 +75,7 @@ onf.kernel @folds attributes {symbols = ["N", "M"], requires = [], arg_names = [
       }
       onf.yield %a, %d, %at : index, f32, index
     }
-    onf.store %f#2, %r[%n] times ["r.s0"] plus "0" : index, !moa.array<[N], index>
-    onf.store %f#0, %s[%n] times ["s.s0"] plus "0" : index, !moa.array<[N], index>
+    onf.store %f#2, %r[%n] : index, !moa.array<[N], index>
+    onf.store %f#0, %s[%n] : index, !moa.array<[N], index>
   }
 }

@@ -8,25 +8,25 @@ onf.kernel @sound attributes {symbols = ["H", "N"], requires = [], arg_names = [
 ^bb0(%x: !moa.array<[H, N], f32>, %y: !moa.array<[H, N], f32>, %p: !moa.array<[H], i32>):
   onf.for ["h"] in ["H"] {
   ^bb0(%h: index):
-    %e = onf.load %x[%h] times ["x.s0"] plus "0" : <[H, N], f32> -> f32
+    %e = onf.load %x[%h] at ["$0", "0"] : <[H, N], f32> -> f32
     %zero = arith.constant 0.0 : f32
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %is = arith.cmpf ogt, %e, %zero : f32
     %c = arith.select %is, %c1, %c0 : index
-    onf.store %c, %p[%h] times ["p.s0"] plus "0" : index, <[H], i32>
+    onf.store %c, %p[%h] : index, <[H], i32>
   }
   onf.for ["h", "n"] in ["H", "N"] chosen by %p [0] is 0 : !moa.array<[H], i32> {
   ^bb0(%h: index, %n: index):
-    %e = onf.load %x[%h, %n] times ["x.s0", "x.s1"] plus "0" : <[H, N], f32> -> f32
+    %e = onf.load %x[%h, %n] : <[H, N], f32> -> f32
     %v = math.exp %e : f32
-    onf.store %v, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+    onf.store %v, %y[%h, %n] : f32, <[H, N], f32>
   }
   onf.for ["h", "n"] in ["H", "N"] chosen by %p [0] is 1 : !moa.array<[H], i32> {
   ^bb0(%h: index, %n: index):
-    %e = onf.load %x[%h, %n] times ["x.s0", "x.s1"] plus "0" : <[H, N], f32> -> f32
+    %e = onf.load %x[%h, %n] : <[H, N], f32> -> f32
     %v = math.exp %e : f32
-    onf.store %v, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+    onf.store %v, %y[%h, %n] : f32, <[H, N], f32>
   }
 }
 
@@ -37,36 +37,36 @@ onf.kernel @whole attributes {symbols = ["H", "N"], requires = [], arg_names = [
 ^bb0(%x: !moa.array<[H, N], f32>, %y: !moa.array<[H, N], f32>, %p: !moa.array<[H], i32>, %q: !moa.array<[], i32>, %t: !moa.array<[H, N], f32>):
   onf.for [] in [] {
     %c1 = arith.constant 1 : i32
-    onf.store %c1, %q[] times [] plus "0" : i32, <[], i32>
+    onf.store %c1, %q[] : i32, <[], i32>
   }
   onf.for ["h", "n"] in ["H", "N"] chosen by %q [] is 1 : !moa.array<[], i32> {
   ^bb0(%h: index, %n: index):
-    %e = onf.load %x[%h, %n] times ["x.s0", "x.s1"] plus "0" : <[H, N], f32> -> f32
+    %e = onf.load %x[%h, %n] : <[H, N], f32> -> f32
     %v = math.exp %e : f32
-    onf.store %v, %t[%h, %n] times ["t.s0", "t.s1"] plus "0" : f32, <[H, N], f32>
+    onf.store %v, %t[%h, %n] : f32, <[H, N], f32>
   }
 
   onf.for ["h"] in ["H"] {
   ^bb0(%h: index):
-    %e = onf.load %x[%h] times ["x.s0"] plus "0" : <[H, N], f32> -> f32
+    %e = onf.load %x[%h] at ["$0", "0"] : <[H, N], f32> -> f32
     %zero = arith.constant 0.0 : f32
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %is = arith.cmpf ogt, %e, %zero : f32
     %c = arith.select %is, %c1, %c0 : index
-    onf.store %c, %p[%h] times ["p.s0"] plus "0" : index, <[H], i32>
+    onf.store %c, %p[%h] : index, <[H], i32>
   }
   onf.for ["h", "n"] in ["H", "N"] chosen by %p [0] is 0 : !moa.array<[H], i32> {
   ^bb0(%h: index, %n: index):
-    %e = onf.load %x[%h, %n] times ["x.s0", "x.s1"] plus "0" : <[H, N], f32> -> f32
+    %e = onf.load %x[%h, %n] : <[H, N], f32> -> f32
     %v = math.exp %e : f32
-    onf.store %v, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+    onf.store %v, %y[%h, %n] : f32, <[H, N], f32>
   }
   onf.for ["h", "n"] in ["H", "N"] chosen by %p [0] is 1 : !moa.array<[H], i32> {
   ^bb0(%h: index, %n: index):
-    %e = onf.load %x[%h, %n] times ["x.s0", "x.s1"] plus "0" : <[H, N], f32> -> f32
+    %e = onf.load %x[%h, %n] : <[H, N], f32> -> f32
     %v = math.exp %e : f32
-    onf.store %v, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+    onf.store %v, %y[%h, %n] : f32, <[H, N], f32>
   }
 }
 
@@ -76,26 +76,26 @@ onf.kernel @c5_axes attributes {symbols = ["H", "N"], requires = [], arg_names =
 ^bb0(%x: !moa.array<[H, N], f32>, %y: !moa.array<[H, N], f32>, %p: !moa.array<[H], i32>):
   onf.for ["h"] in ["H"] {
   ^bb0(%h: index):
-    %e = onf.load %x[%h] times ["x.s0"] plus "0" : <[H, N], f32> -> f32
+    %e = onf.load %x[%h] at ["$0", "0"] : <[H, N], f32> -> f32
     %zero = arith.constant 0.0 : f32
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %is = arith.cmpf ogt, %e, %zero : f32
     %c = arith.select %is, %c1, %c0 : index
-    onf.store %c, %p[%h] times ["p.s0"] plus "0" : index, <[H], i32>
+    onf.store %c, %p[%h] : index, <[H], i32>
   }
   // expected-error @below {{expects increasing axes before the last one and a choice of i32 over their extents (C5), but got}}
   onf.for ["h", "n"] in ["H", "N"] chosen by %p [1] is 0 : !moa.array<[H], i32> {
   ^bb0(%h: index, %n: index):
-    %e = onf.load %x[%h, %n] times ["x.s0", "x.s1"] plus "0" : <[H, N], f32> -> f32
+    %e = onf.load %x[%h, %n] : <[H, N], f32> -> f32
     %v = math.exp %e : f32
-    onf.store %v, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+    onf.store %v, %y[%h, %n] : f32, <[H, N], f32>
   }
   onf.for ["h", "n"] in ["H", "N"] chosen by %p [0] is 1 : !moa.array<[H], i32> {
   ^bb0(%h: index, %n: index):
-    %e = onf.load %x[%h, %n] times ["x.s0", "x.s1"] plus "0" : <[H, N], f32> -> f32
+    %e = onf.load %x[%h, %n] : <[H, N], f32> -> f32
     %v = math.exp %e : f32
-    onf.store %v, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+    onf.store %v, %y[%h, %n] : f32, <[H, N], f32>
   }
 }
 
@@ -105,20 +105,20 @@ onf.kernel @o3_input attributes {symbols = ["H", "N"], requires = [], arg_names 
 ^bb0(%x: !moa.array<[H, N], f32>, %z: !moa.array<[H], i32>, %y: !moa.array<[H, N], f32>, %p: !moa.array<[H], i32>):
   onf.for ["h"] in ["H"] {
   ^bb0(%h: index):
-    %e = onf.load %x[%h] times ["x.s0"] plus "0" : <[H, N], f32> -> f32
+    %e = onf.load %x[%h] at ["$0", "0"] : <[H, N], f32> -> f32
     %zero = arith.constant 0.0 : f32
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %is = arith.cmpf ogt, %e, %zero : f32
     %c = arith.select %is, %c1, %c0 : index
-    onf.store %c, %p[%h] times ["p.s0"] plus "0" : index, <[H], i32>
+    onf.store %c, %p[%h] : index, <[H], i32>
   }
   // expected-error @below {{expects a choice of a nest at the top, by a temporary (O3)}}
   onf.for ["h", "n"] in ["H", "N"] chosen by %z [0] is 0 : !moa.array<[H], i32> {
   ^bb0(%h: index, %n: index):
-    %e = onf.load %x[%h, %n] times ["x.s0", "x.s1"] plus "0" : <[H, N], f32> -> f32
+    %e = onf.load %x[%h, %n] : <[H, N], f32> -> f32
     %v = math.exp %e : f32
-    onf.store %v, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+    onf.store %v, %y[%h, %n] : f32, <[H, N], f32>
   }
 }
 
@@ -128,26 +128,26 @@ onf.kernel @o4_always attributes {symbols = ["H", "N"], requires = [], arg_names
 ^bb0(%x: !moa.array<[H, N], f32>, %y: !moa.array<[H, N], f32>, %p: !moa.array<[H], i32>):
   onf.for ["h"] in ["H"] {
   ^bb0(%h: index):
-    %e = onf.load %x[%h] times ["x.s0"] plus "0" : <[H, N], f32> -> f32
+    %e = onf.load %x[%h] at ["$0", "0"] : <[H, N], f32> -> f32
     %zero = arith.constant 0.0 : f32
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %is = arith.cmpf ogt, %e, %zero : f32
     %c = arith.select %is, %c1, %c0 : index
-    onf.store %c, %p[%h] times ["p.s0"] plus "0" : index, <[H], i32>
+    onf.store %c, %p[%h] : index, <[H], i32>
   }
   onf.for ["h", "n"] in ["H", "N"] chosen by %p [0] is 0 : !moa.array<[H], i32> {
   ^bb0(%h: index, %n: index):
-    %e = onf.load %x[%h, %n] times ["x.s0", "x.s1"] plus "0" : <[H, N], f32> -> f32
+    %e = onf.load %x[%h, %n] : <[H, N], f32> -> f32
     %v = math.exp %e : f32
-    onf.store %v, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+    onf.store %v, %y[%h, %n] : f32, <[H, N], f32>
   }
   onf.for ["h", "n"] in ["H", "N"] {
   ^bb0(%h: index, %n: index):
-    %e = onf.load %x[%h, %n] times ["x.s0", "x.s1"] plus "0" : <[H, N], f32> -> f32
+    %e = onf.load %x[%h, %n] : <[H, N], f32> -> f32
     %v = math.exp %e : f32
     // expected-error @below {{expects the stores of an output in nests chosen by one array along the same axes, for different values (O4)}}
-    onf.store %v, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+    onf.store %v, %y[%h, %n] : f32, <[H, N], f32>
   }
 }
 
@@ -157,26 +157,26 @@ onf.kernel @o4_equal attributes {symbols = ["H", "N"], requires = [], arg_names 
 ^bb0(%x: !moa.array<[H, N], f32>, %y: !moa.array<[H, N], f32>, %p: !moa.array<[H], i32>):
   onf.for ["h"] in ["H"] {
   ^bb0(%h: index):
-    %e = onf.load %x[%h] times ["x.s0"] plus "0" : <[H, N], f32> -> f32
+    %e = onf.load %x[%h] at ["$0", "0"] : <[H, N], f32> -> f32
     %zero = arith.constant 0.0 : f32
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %is = arith.cmpf ogt, %e, %zero : f32
     %c = arith.select %is, %c1, %c0 : index
-    onf.store %c, %p[%h] times ["p.s0"] plus "0" : index, <[H], i32>
+    onf.store %c, %p[%h] : index, <[H], i32>
   }
   onf.for ["h", "n"] in ["H", "N"] chosen by %p [0] is 0 : !moa.array<[H], i32> {
   ^bb0(%h: index, %n: index):
-    %e = onf.load %x[%h, %n] times ["x.s0", "x.s1"] plus "0" : <[H, N], f32> -> f32
+    %e = onf.load %x[%h, %n] : <[H, N], f32> -> f32
     %v = math.exp %e : f32
-    onf.store %v, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+    onf.store %v, %y[%h, %n] : f32, <[H, N], f32>
   }
   onf.for ["h", "n"] in ["H", "N"] chosen by %p [0] is 0 : !moa.array<[H], i32> {
   ^bb0(%h: index, %n: index):
-    %e = onf.load %x[%h, %n] times ["x.s0", "x.s1"] plus "0" : <[H, N], f32> -> f32
+    %e = onf.load %x[%h, %n] : <[H, N], f32> -> f32
     %v = math.exp %e : f32
     // expected-error @below {{expects the stores of an output in nests chosen by one array along the same axes, for different values (O4)}}
-    onf.store %v, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+    onf.store %v, %y[%h, %n] : f32, <[H, N], f32>
   }
 }
 
@@ -186,26 +186,26 @@ onf.kernel @o4_values attributes {symbols = ["H", "N"], requires = [], arg_names
 ^bb0(%x: !moa.array<[H, N], f32>, %y: !moa.array<[H, N], f32>, %p: !moa.array<[H], i32>):
   onf.for ["h"] in ["H"] {
   ^bb0(%h: index):
-    %e = onf.load %x[%h] times ["x.s0"] plus "0" : <[H, N], f32> -> f32
+    %e = onf.load %x[%h] at ["$0", "0"] : <[H, N], f32> -> f32
     %zero = arith.constant 0.0 : f32
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 2 : index
     %is = arith.cmpf ogt, %e, %zero : f32
     %c = arith.select %is, %c1, %c0 : index
     // expected-error @below {{expects a selection among the values that nests are chosen for (O4)}}
-    onf.store %c, %p[%h] times ["p.s0"] plus "0" : index, <[H], i32>
+    onf.store %c, %p[%h] : index, <[H], i32>
   }
   onf.for ["h", "n"] in ["H", "N"] chosen by %p [0] is 0 : !moa.array<[H], i32> {
   ^bb0(%h: index, %n: index):
-    %e = onf.load %x[%h, %n] times ["x.s0", "x.s1"] plus "0" : <[H, N], f32> -> f32
+    %e = onf.load %x[%h, %n] : <[H, N], f32> -> f32
     %v = math.exp %e : f32
-    onf.store %v, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+    onf.store %v, %y[%h, %n] : f32, <[H, N], f32>
   }
   onf.for ["h", "n"] in ["H", "N"] chosen by %p [0] is 1 : !moa.array<[H], i32> {
   ^bb0(%h: index, %n: index):
-    %e = onf.load %x[%h, %n] times ["x.s0", "x.s1"] plus "0" : <[H, N], f32> -> f32
+    %e = onf.load %x[%h, %n] : <[H, N], f32> -> f32
     %v = math.exp %e : f32
-    onf.store %v, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+    onf.store %v, %y[%h, %n] : f32, <[H, N], f32>
   }
 }
 
@@ -215,26 +215,26 @@ onf.kernel @o4_computed attributes {symbols = ["H", "N"], requires = [], arg_nam
 ^bb0(%x: !moa.array<[H, N], f32>, %y: !moa.array<[H, N], f32>, %p: !moa.array<[H], i32>):
   onf.for ["h"] in ["H"] {
   ^bb0(%h: index):
-    %e = onf.load %x[%h] times ["x.s0"] plus "0" : <[H, N], f32> -> f32
+    %e = onf.load %x[%h] at ["$0", "0"] : <[H, N], f32> -> f32
     %zero = arith.constant 0.0 : f32
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %is = arith.cmpf ogt, %e, %zero : f32
     %c = arith.addi %c1, %c0 : index
     // expected-error @below {{expects a selection among the values that nests are chosen for (O4)}}
-    onf.store %c, %p[%h] times ["p.s0"] plus "0" : index, <[H], i32>
+    onf.store %c, %p[%h] : index, <[H], i32>
   }
   onf.for ["h", "n"] in ["H", "N"] chosen by %p [0] is 0 : !moa.array<[H], i32> {
   ^bb0(%h: index, %n: index):
-    %e = onf.load %x[%h, %n] times ["x.s0", "x.s1"] plus "0" : <[H, N], f32> -> f32
+    %e = onf.load %x[%h, %n] : <[H, N], f32> -> f32
     %v = math.exp %e : f32
-    onf.store %v, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+    onf.store %v, %y[%h, %n] : f32, <[H, N], f32>
   }
   onf.for ["h", "n"] in ["H", "N"] chosen by %p [0] is 1 : !moa.array<[H], i32> {
   ^bb0(%h: index, %n: index):
-    %e = onf.load %x[%h, %n] times ["x.s0", "x.s1"] plus "0" : <[H, N], f32> -> f32
+    %e = onf.load %x[%h, %n] : <[H, N], f32> -> f32
     %v = math.exp %e : f32
-    onf.store %v, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+    onf.store %v, %y[%h, %n] : f32, <[H, N], f32>
   }
 }
 
@@ -244,31 +244,31 @@ onf.kernel @o4_chosen attributes {symbols = ["H", "N"], requires = [], arg_names
 ^bb0(%x: !moa.array<[H, N], f32>, %y: !moa.array<[H, N], f32>, %p: !moa.array<[H], i32>, %q: !moa.array<[], i32>):
   onf.for [] in [] {
     %c1 = arith.constant 1 : i32
-    onf.store %c1, %q[] times [] plus "0" : i32, <[], i32>
+    onf.store %c1, %q[] : i32, <[], i32>
   }
 
   onf.for ["h"] in ["H"] chosen by %q [] is 1 : !moa.array<[], i32> {
   ^bb0(%h: index):
-    %e = onf.load %x[%h] times ["x.s0"] plus "0" : <[H, N], f32> -> f32
+    %e = onf.load %x[%h] at ["$0", "0"] : <[H, N], f32> -> f32
     %zero = arith.constant 0.0 : f32
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %is = arith.cmpf ogt, %e, %zero : f32
     %c = arith.select %is, %c1, %c0 : index
     // expected-error @below {{expects a nest without a choice to store the array that nests of an output are chosen by (O4)}}
-    onf.store %c, %p[%h] times ["p.s0"] plus "0" : index, <[H], i32>
+    onf.store %c, %p[%h] : index, <[H], i32>
   }
   onf.for ["h", "n"] in ["H", "N"] chosen by %p [0] is 0 : !moa.array<[H], i32> {
   ^bb0(%h: index, %n: index):
-    %e = onf.load %x[%h, %n] times ["x.s0", "x.s1"] plus "0" : <[H, N], f32> -> f32
+    %e = onf.load %x[%h, %n] : <[H, N], f32> -> f32
     %v = math.exp %e : f32
-    onf.store %v, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+    onf.store %v, %y[%h, %n] : f32, <[H, N], f32>
   }
   onf.for ["h", "n"] in ["H", "N"] chosen by %p [0] is 1 : !moa.array<[H], i32> {
   ^bb0(%h: index, %n: index):
-    %e = onf.load %x[%h, %n] times ["x.s0", "x.s1"] plus "0" : <[H, N], f32> -> f32
+    %e = onf.load %x[%h, %n] : <[H, N], f32> -> f32
     %v = math.exp %e : f32
-    onf.store %v, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+    onf.store %v, %y[%h, %n] : f32, <[H, N], f32>
   }
 }
 
@@ -279,25 +279,25 @@ onf.kernel @o7_early attributes {symbols = ["H", "N"], requires = [], arg_names 
   // expected-error @below {{expects a nest after the one that stores the temporary p (O7)}}
   onf.for ["h", "n"] in ["H", "N"] chosen by %p [0] is 0 : !moa.array<[H], i32> {
   ^bb0(%h: index, %n: index):
-    %e = onf.load %x[%h, %n] times ["x.s0", "x.s1"] plus "0" : <[H, N], f32> -> f32
+    %e = onf.load %x[%h, %n] : <[H, N], f32> -> f32
     %v = math.exp %e : f32
-    onf.store %v, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+    onf.store %v, %y[%h, %n] : f32, <[H, N], f32>
   }
   onf.for ["h"] in ["H"] {
   ^bb0(%h: index):
-    %e = onf.load %x[%h] times ["x.s0"] plus "0" : <[H, N], f32> -> f32
+    %e = onf.load %x[%h] at ["$0", "0"] : <[H, N], f32> -> f32
     %zero = arith.constant 0.0 : f32
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %is = arith.cmpf ogt, %e, %zero : f32
     %c = arith.select %is, %c1, %c0 : index
-    onf.store %c, %p[%h] times ["p.s0"] plus "0" : index, <[H], i32>
+    onf.store %c, %p[%h] : index, <[H], i32>
   }
   onf.for ["h", "n"] in ["H", "N"] chosen by %p [0] is 1 : !moa.array<[H], i32> {
   ^bb0(%h: index, %n: index):
-    %e = onf.load %x[%h, %n] times ["x.s0", "x.s1"] plus "0" : <[H, N], f32> -> f32
+    %e = onf.load %x[%h, %n] : <[H, N], f32> -> f32
     %v = math.exp %e : f32
-    onf.store %v, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+    onf.store %v, %y[%h, %n] : f32, <[H, N], f32>
   }
 }
 
@@ -308,15 +308,15 @@ onf.kernel @unstored attributes {symbols = ["H", "N"], requires = [], arg_names 
 ^bb0(%x: !moa.array<[H, N], f32>, %y: !moa.array<[H, N], f32>, %p: !moa.array<[H], i32>):
   onf.for ["h", "n"] in ["H", "N"] chosen by %p [0] is 0 : !moa.array<[H], i32> {
   ^bb0(%h: index, %n: index):
-    %e = onf.load %x[%h, %n] times ["x.s0", "x.s1"] plus "0" : <[H, N], f32> -> f32
+    %e = onf.load %x[%h, %n] : <[H, N], f32> -> f32
     %v = math.exp %e : f32
-    onf.store %v, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+    onf.store %v, %y[%h, %n] : f32, <[H, N], f32>
   }
   onf.for ["h", "n"] in ["H", "N"] chosen by %p [0] is 1 : !moa.array<[H], i32> {
   ^bb0(%h: index, %n: index):
-    %e = onf.load %x[%h, %n] times ["x.s0", "x.s1"] plus "0" : <[H, N], f32> -> f32
+    %e = onf.load %x[%h, %n] : <[H, N], f32> -> f32
     %v = math.exp %e : f32
-    onf.store %v, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+    onf.store %v, %y[%h, %n] : f32, <[H, N], f32>
   }
 }
 
@@ -326,22 +326,22 @@ onf.kernel @o4_refined attributes {symbols = ["H", "N"], requires = [], arg_name
 ^bb0(%x: !moa.array<[H, N], f32>, %y: !moa.array<[H, N], f32>, %o: !moa.array<[H], i32>, %p: !moa.array<[H], i32>):
   onf.for ["h"] in ["H"] {
   ^bb0(%h: index):
-    %e = onf.load %x[%h] times ["x.s0"] plus "0" : <[H, N], f32> -> f32
+    %e = onf.load %x[%h] at ["$0", "0"] : <[H, N], f32> -> f32
     %zero = arith.constant 0.0 : f32
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %is = arith.cmpf ogt, %e, %zero : f32
     %c = arith.select %is, %c1, %c0 : index
-    onf.store %c, %o[%h] times ["o.s0"] plus "0" : index, <[H], i32>
+    onf.store %c, %o[%h] : index, <[H], i32>
   }
   onf.for ["h", "n"] in ["H", "N"] chosen by %o [0] is 0 : !moa.array<[H], i32> {
   ^bb0(%h: index, %n: index):
-    %e = onf.load %x[%h, %n] times ["x.s0", "x.s1"] plus "0" : <[H, N], f32> -> f32
-    onf.store %e, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+    %e = onf.load %x[%h, %n] : <[H, N], f32> -> f32
+    onf.store %e, %y[%h, %n] : f32, <[H, N], f32>
   }
   onf.for ["h"] in ["H"] {
   ^bb0(%h: index):
-    %e = onf.load %x[%h] times ["x.s0"] plus "0" : <[H, N], f32> -> f32
+    %e = onf.load %x[%h] at ["$0", "0"] : <[H, N], f32> -> f32
     %most = arith.constant 2.0 : f32
     %left = arith.constant -1 : index
     %c0 = arith.constant 0 : index
@@ -349,22 +349,22 @@ onf.kernel @o4_refined attributes {symbols = ["H", "N"], requires = [], arg_name
     %one = arith.constant 1 : i32
     %is = arith.cmpf ogt, %e, %most : f32
     %c = arith.select %is, %c1, %c0 : index
-    %o_h = onf.load %o[%h] times ["o.s0"] plus "0" : <[H], i32> -> i32
+    %o_h = onf.load %o[%h] : <[H], i32> -> i32
     %open = arith.cmpi eq, %o_h, %one : i32
     %choice = arith.select %open, %c, %left : index
-    onf.store %choice, %p[%h] times ["p.s0"] plus "0" : index, <[H], i32>
+    onf.store %choice, %p[%h] : index, <[H], i32>
   }
   onf.for ["h", "n"] in ["H", "N"] chosen by %p [0] is 0 : !moa.array<[H], i32> {
   ^bb0(%h: index, %n: index):
-    %e = onf.load %x[%h, %n] times ["x.s0", "x.s1"] plus "0" : <[H, N], f32> -> f32
+    %e = onf.load %x[%h, %n] : <[H, N], f32> -> f32
     %v = arith.negf %e : f32
-    onf.store %v, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+    onf.store %v, %y[%h, %n] : f32, <[H, N], f32>
   }
   onf.for ["h", "n"] in ["H", "N"] chosen by %p [0] is 1 : !moa.array<[H], i32> {
   ^bb0(%h: index, %n: index):
-    %e = onf.load %x[%h, %n] times ["x.s0", "x.s1"] plus "0" : <[H, N], f32> -> f32
+    %e = onf.load %x[%h, %n] : <[H, N], f32> -> f32
     %v = math.exp %e : f32
-    onf.store %v, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+    onf.store %v, %y[%h, %n] : f32, <[H, N], f32>
   }
 }
 
@@ -374,22 +374,22 @@ onf.kernel @o4_refined_taken attributes {symbols = ["H", "N"], requires = [], ar
 ^bb0(%x: !moa.array<[H, N], f32>, %y: !moa.array<[H, N], f32>, %o: !moa.array<[H], i32>, %p: !moa.array<[H], i32>):
   onf.for ["h"] in ["H"] {
   ^bb0(%h: index):
-    %e = onf.load %x[%h] times ["x.s0"] plus "0" : <[H, N], f32> -> f32
+    %e = onf.load %x[%h] at ["$0", "0"] : <[H, N], f32> -> f32
     %zero = arith.constant 0.0 : f32
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %is = arith.cmpf ogt, %e, %zero : f32
     %c = arith.select %is, %c1, %c0 : index
-    onf.store %c, %o[%h] times ["o.s0"] plus "0" : index, <[H], i32>
+    onf.store %c, %o[%h] : index, <[H], i32>
   }
   onf.for ["h", "n"] in ["H", "N"] chosen by %o [0] is 0 : !moa.array<[H], i32> {
   ^bb0(%h: index, %n: index):
-    %e = onf.load %x[%h, %n] times ["x.s0", "x.s1"] plus "0" : <[H, N], f32> -> f32
-    onf.store %e, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+    %e = onf.load %x[%h, %n] : <[H, N], f32> -> f32
+    onf.store %e, %y[%h, %n] : f32, <[H, N], f32>
   }
   onf.for ["h"] in ["H"] {
   ^bb0(%h: index):
-    %e = onf.load %x[%h] times ["x.s0"] plus "0" : <[H, N], f32> -> f32
+    %e = onf.load %x[%h] at ["$0", "0"] : <[H, N], f32> -> f32
     %most = arith.constant 2.0 : f32
     %left = arith.constant -1 : index
     %c0 = arith.constant 0 : index
@@ -397,23 +397,23 @@ onf.kernel @o4_refined_taken attributes {symbols = ["H", "N"], requires = [], ar
     %one = arith.constant 0 : i32
     %is = arith.cmpf ogt, %e, %most : f32
     %c = arith.select %is, %c1, %c0 : index
-    %o_h = onf.load %o[%h] times ["o.s0"] plus "0" : <[H], i32> -> i32
+    %o_h = onf.load %o[%h] : <[H], i32> -> i32
     %open = arith.cmpi eq, %o_h, %one : i32
     %choice = arith.select %open, %c, %left : index
-    onf.store %choice, %p[%h] times ["p.s0"] plus "0" : index, <[H], i32>
+    onf.store %choice, %p[%h] : index, <[H], i32>
   }
   onf.for ["h", "n"] in ["H", "N"] chosen by %p [0] is 0 : !moa.array<[H], i32> {
   ^bb0(%h: index, %n: index):
-    %e = onf.load %x[%h, %n] times ["x.s0", "x.s1"] plus "0" : <[H, N], f32> -> f32
+    %e = onf.load %x[%h, %n] : <[H, N], f32> -> f32
     %v = arith.negf %e : f32
-    onf.store %v, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+    onf.store %v, %y[%h, %n] : f32, <[H, N], f32>
   }
   onf.for ["h", "n"] in ["H", "N"] chosen by %p [0] is 1 : !moa.array<[H], i32> {
   ^bb0(%h: index, %n: index):
-    %e = onf.load %x[%h, %n] times ["x.s0", "x.s1"] plus "0" : <[H, N], f32> -> f32
+    %e = onf.load %x[%h, %n] : <[H, N], f32> -> f32
     %v = math.exp %e : f32
     // expected-error @below {{expects the stores of an output in nests chosen by one array, or by it and one that refines it (O4)}}
-    onf.store %v, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+    onf.store %v, %y[%h, %n] : f32, <[H, N], f32>
   }
 }
 
@@ -423,22 +423,22 @@ onf.kernel @o4_refined_outside attributes {symbols = ["H", "N"], requires = [], 
 ^bb0(%x: !moa.array<[H, N], f32>, %y: !moa.array<[H, N], f32>, %o: !moa.array<[H], i32>, %p: !moa.array<[H], i32>):
   onf.for ["h"] in ["H"] {
   ^bb0(%h: index):
-    %e = onf.load %x[%h] times ["x.s0"] plus "0" : <[H, N], f32> -> f32
+    %e = onf.load %x[%h] at ["$0", "0"] : <[H, N], f32> -> f32
     %zero = arith.constant 0.0 : f32
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %is = arith.cmpf ogt, %e, %zero : f32
     %c = arith.select %is, %c1, %c0 : index
-    onf.store %c, %o[%h] times ["o.s0"] plus "0" : index, <[H], i32>
+    onf.store %c, %o[%h] : index, <[H], i32>
   }
   onf.for ["h", "n"] in ["H", "N"] chosen by %o [0] is 0 : !moa.array<[H], i32> {
   ^bb0(%h: index, %n: index):
-    %e = onf.load %x[%h, %n] times ["x.s0", "x.s1"] plus "0" : <[H, N], f32> -> f32
-    onf.store %e, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+    %e = onf.load %x[%h, %n] : <[H, N], f32> -> f32
+    onf.store %e, %y[%h, %n] : f32, <[H, N], f32>
   }
   onf.for ["h"] in ["H"] {
   ^bb0(%h: index):
-    %e = onf.load %x[%h] times ["x.s0"] plus "0" : <[H, N], f32> -> f32
+    %e = onf.load %x[%h] at ["$0", "0"] : <[H, N], f32> -> f32
     %most = arith.constant 2.0 : f32
     %left = arith.constant -1 : index
     %c0 = arith.constant 0 : index
@@ -446,23 +446,23 @@ onf.kernel @o4_refined_outside attributes {symbols = ["H", "N"], requires = [], 
     %one = arith.constant 1 : i32
     %is = arith.cmpf ogt, %e, %most : f32
     %c = arith.select %is, %c1, %c0 : index
-    %o_h = onf.load %o[%h] times ["o.s0"] plus "0" : <[H], i32> -> i32
+    %o_h = onf.load %o[%h] : <[H], i32> -> i32
     %open = arith.cmpi eq, %o_h, %one : i32
     %choice = arith.select %open, %c, %left : index
-    onf.store %choice, %p[%h] times ["p.s0"] plus "0" : index, <[H], i32>
+    onf.store %choice, %p[%h] : index, <[H], i32>
   }
   onf.for ["h", "n"] in ["H", "N"] chosen by %p [0] is 0 : !moa.array<[H], i32> {
   ^bb0(%h: index, %n: index):
-    %e = onf.load %x[%h, %n] times ["x.s0", "x.s1"] plus "0" : <[H, N], f32> -> f32
+    %e = onf.load %x[%h, %n] : <[H, N], f32> -> f32
     %v = arith.negf %e : f32
-    onf.store %v, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+    onf.store %v, %y[%h, %n] : f32, <[H, N], f32>
   }
   onf.for ["h", "n"] in ["H", "N"] chosen by %p [0] is -1 : !moa.array<[H], i32> {
   ^bb0(%h: index, %n: index):
-    %e = onf.load %x[%h, %n] times ["x.s0", "x.s1"] plus "0" : <[H, N], f32> -> f32
+    %e = onf.load %x[%h, %n] : <[H, N], f32> -> f32
     %v = math.exp %e : f32
     // expected-error @below {{expects the stores of an output in nests chosen by one array, or by it and one that refines it (O4)}}
-    onf.store %v, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+    onf.store %v, %y[%h, %n] : f32, <[H, N], f32>
   }
 }
 
@@ -472,22 +472,22 @@ onf.kernel @o4_refined_values attributes {symbols = ["H", "N"], requires = [], a
 ^bb0(%x: !moa.array<[H, N], f32>, %y: !moa.array<[H, N], f32>, %o: !moa.array<[H], i32>, %p: !moa.array<[H], i32>):
   onf.for ["h"] in ["H"] {
   ^bb0(%h: index):
-    %e = onf.load %x[%h] times ["x.s0"] plus "0" : <[H, N], f32> -> f32
+    %e = onf.load %x[%h] at ["$0", "0"] : <[H, N], f32> -> f32
     %zero = arith.constant 0.0 : f32
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %is = arith.cmpf ogt, %e, %zero : f32
     %c = arith.select %is, %c1, %c0 : index
-    onf.store %c, %o[%h] times ["o.s0"] plus "0" : index, <[H], i32>
+    onf.store %c, %o[%h] : index, <[H], i32>
   }
   onf.for ["h", "n"] in ["H", "N"] chosen by %o [0] is 0 : !moa.array<[H], i32> {
   ^bb0(%h: index, %n: index):
-    %e = onf.load %x[%h, %n] times ["x.s0", "x.s1"] plus "0" : <[H, N], f32> -> f32
-    onf.store %e, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+    %e = onf.load %x[%h, %n] : <[H, N], f32> -> f32
+    onf.store %e, %y[%h, %n] : f32, <[H, N], f32>
   }
   onf.for ["h"] in ["H"] {
   ^bb0(%h: index):
-    %e = onf.load %x[%h] times ["x.s0"] plus "0" : <[H, N], f32> -> f32
+    %e = onf.load %x[%h] at ["$0", "0"] : <[H, N], f32> -> f32
     %most = arith.constant 2.0 : f32
     %left = arith.constant -1 : index
     %c0 = arith.constant 0 : index
@@ -495,22 +495,22 @@ onf.kernel @o4_refined_values attributes {symbols = ["H", "N"], requires = [], a
     %one = arith.constant 1 : i32
     %is = arith.cmpf ogt, %e, %most : f32
     %c = arith.select %is, %c1, %c0 : index
-    %o_h = onf.load %o[%h] times ["o.s0"] plus "0" : <[H], i32> -> i32
+    %o_h = onf.load %o[%h] : <[H], i32> -> i32
     %open = arith.cmpi eq, %o_h, %one : i32
     %choice = arith.select %open, %c, %left : index
     // expected-error @below {{expects a selection among the values that nests are chosen for (O4)}}
-    onf.store %choice, %p[%h] times ["p.s0"] plus "0" : index, <[H], i32>
+    onf.store %choice, %p[%h] : index, <[H], i32>
   }
   onf.for ["h", "n"] in ["H", "N"] chosen by %p [0] is 0 : !moa.array<[H], i32> {
   ^bb0(%h: index, %n: index):
-    %e = onf.load %x[%h, %n] times ["x.s0", "x.s1"] plus "0" : <[H, N], f32> -> f32
+    %e = onf.load %x[%h, %n] : <[H, N], f32> -> f32
     %v = arith.negf %e : f32
-    onf.store %v, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+    onf.store %v, %y[%h, %n] : f32, <[H, N], f32>
   }
   onf.for ["h", "n"] in ["H", "N"] chosen by %p [0] is 2 : !moa.array<[H], i32> {
   ^bb0(%h: index, %n: index):
-    %e = onf.load %x[%h, %n] times ["x.s0", "x.s1"] plus "0" : <[H, N], f32> -> f32
+    %e = onf.load %x[%h, %n] : <[H, N], f32> -> f32
     %v = math.exp %e : f32
-    onf.store %v, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+    onf.store %v, %y[%h, %n] : f32, <[H, N], f32>
   }
 }

@@ -8,14 +8,14 @@ onf.kernel @sound attributes {symbols = ["N", "M"], requires = [], arg_names = [
   ^bb0(%i: index):
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
       }
       onf.yield %a : f32
     }
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -28,14 +28,14 @@ onf.kernel @k1 attributes {symbols = ["N", "M"], requires = [], arg_names = ["y"
   ^bb0(%i: index):
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
       }
       onf.yield %a : f32
     }
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -48,14 +48,14 @@ onf.kernel @k2 attributes {symbols = ["M"], requires = [], arg_names = ["x"], re
   ^bb0(%i: index):
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
       }
       onf.yield %a : f32
     }
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -67,7 +67,7 @@ onf.kernel @o1_op attributes {symbols = ["N", "M"], requires = [], arg_names = [
   ^bb0(%i: index):
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
@@ -76,7 +76,7 @@ onf.kernel @o1_op attributes {symbols = ["N", "M"], requires = [], arg_names = [
     }
     // expected-error @below {{'moa.iota' op expects loops, folds and scalar operations (O1)}}
     %z = moa.iota "N" -> !moa.array<[N], index>
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -89,8 +89,8 @@ onf.kernel @o1_array attributes {symbols = ["N"], requires = [], arg_names = ["x
     %c = arith.constant true
     // expected-error @below {{'arith.select' op expects no array but parameters and states (O1)}}
     %z = arith.select %c, %x, %x : !moa.array<[N], f32>
-    %r = onf.load %z[%i] times ["x.s0"] plus "0" : !moa.array<[N], f32> -> f32
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    %r = onf.load %z[%i] : !moa.array<[N], f32> -> f32
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -102,7 +102,7 @@ onf.kernel @o2_nest attributes {symbols = ["N", "M"], requires = [], arg_names =
   onf.for ["i"] in ["K"] {
   ^bb0(%i: index):
     %r = arith.constant 0.0 : f32
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -115,14 +115,14 @@ onf.kernel @o2_fold attributes {symbols = ["N", "M"], requires = [], arg_names =
     // expected-error @below {{'onf.fold' op expects declared symbols (O2), but got 'K' in 'K'}}
     %r = onf.fold "j" in "K" : f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
       }
       onf.yield %a : f32
     }
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -136,54 +136,54 @@ onf.kernel @o2_extent attributes {symbols = ["N", "M"], requires = [], arg_names
     %k = onf.extent "K"
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
       }
       onf.yield %a : f32
     }
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
 // -----
 
-onf.kernel @o2_stride attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+onf.kernel @o2_factor attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
 ^bb0(%x: !moa.array<[N, M], f32>, %y: !moa.array<[N], f32>):
   onf.for ["i"] in ["N"] {
   ^bb0(%i: index):
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
-      // expected-error @below {{'onf.load' op expects declared symbols (O2), but got 'z.s1' in 'z.s1'}}
-      %e = onf.load %x[%i, %j] times ["x.s0", "z.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      // expected-error @below {{'onf.load' op expects declared symbols (O2), but got 'K' in 'K'}}
+      %e = onf.load %x[%i, %j] at ["$0", "K*$1"] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
       }
       onf.yield %a : f32
     }
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
 // -----
 
-onf.kernel @o2_axis attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+onf.kernel @o2_constant attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
 ^bb0(%x: !moa.array<[N, M], f32>, %y: !moa.array<[N], f32>):
   onf.for ["i"] in ["N"] {
   ^bb0(%i: index):
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
-      // expected-error @below {{'onf.load' op expects declared symbols (O2), but got 'x.s2' in 'x.s2'}}
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "x.s2" : !moa.array<[N, M], f32> -> f32
+      // expected-error @below {{'onf.load' op expects declared symbols (O2), but got 'x.s1' in 'x.s1 + 1'}}
+      %e = onf.load %x[%i, %j] at ["$0", "$1 + x.s1 + 1"] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
       }
       onf.yield %a : f32
     }
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -194,17 +194,17 @@ onf.kernel @o3_load attributes {symbols = ["N", "M"], requires = [], arg_names =
   onf.for ["i"] in ["N"] {
   ^bb0(%i: index):
     // expected-error @below {{'onf.load' op expects an input of the kernel or a temporary (O3)}}
-    %z = onf.load %y[%i] times ["y.s0"] plus "0" : !moa.array<[N], f32> -> f32
+    %z = onf.load %y[%i] : !moa.array<[N], f32> -> f32
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
       }
       onf.yield %a : f32
     }
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -216,7 +216,7 @@ onf.kernel @o3_store attributes {symbols = ["N", "M"], requires = [], arg_names 
   ^bb0(%i: index):
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
@@ -224,8 +224,8 @@ onf.kernel @o3_store attributes {symbols = ["N", "M"], requires = [], arg_names 
       onf.yield %a : f32
     }
     // expected-error @below {{'onf.store' op expects an output of the kernel or a temporary (O3)}}
-    onf.store %r, %x[%i, %i] times ["x.s0", "x.s1"] plus "0" : f32, !moa.array<[N, M], f32>
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %x[%i, %i] : f32, !moa.array<[N, M], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -238,7 +238,7 @@ onf.kernel @o4_missing attributes {symbols = ["N", "M"], requires = [], arg_name
   ^bb0(%i: index):
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
@@ -257,15 +257,15 @@ onf.kernel @o4_twice attributes {symbols = ["N", "M"], requires = [], arg_names 
   ^bb0(%i: index):
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
       }
       onf.yield %a : f32
     }
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -277,35 +277,35 @@ onf.kernel @o4_constant attributes {symbols = ["N", "M"], requires = [], arg_nam
   ^bb0(%i: index):
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
       }
       onf.yield %a : f32
     }
-    // expected-error @below {{expects the constant 0 (O4), but got 'y.s0'}}
-    onf.store %r, %y[%i] times ["y.s0"] plus "y.s0" : f32, !moa.array<[N], f32>
+    // expected-error @below {{expects the index of a loop over N on axis 0 (O4), but got '$0 + 1'}}
+    onf.store %r, %y[%i] at ["$0 + 1"] : f32, !moa.array<[N], f32>
   }
 }
 
 // -----
 
-onf.kernel @o4_stride attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+onf.kernel @o4_factor attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
 ^bb0(%x: !moa.array<[N, M], f32>, %y: !moa.array<[N], f32>):
   onf.for ["i"] in ["N"] {
   ^bb0(%i: index):
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
       }
       onf.yield %a : f32
     }
-    // expected-error @below {{expects one stride per index (O4), but got '2*y.s0'}}
-    onf.store %r, %y[%i] times ["2*y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    // expected-error @below {{expects the index of a loop over N on axis 0 (O4), but got '2*$0'}}
+    onf.store %r, %y[%i] at ["2*$0"] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -318,15 +318,15 @@ onf.kernel @o4_index attributes {symbols = ["N", "M"], requires = [], arg_names 
     %c = arith.constant 0 : index
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
       }
       onf.yield %a : f32
     }
-    // expected-error @below {{expects the index of a loop over "N" on axis 0 (O4)}}
-    onf.store %r, %y[%c] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    // expected-error @below {{expects the index of a loop over N on axis 0 (O4)}}
+    onf.store %r, %y[%c] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -338,15 +338,15 @@ onf.kernel @o4_extent attributes {symbols = ["N", "M"], requires = [], arg_names
   ^bb0(%i: index):
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
       }
       onf.yield %a : f32
     }
-    // expected-error @below {{expects the index of a loop over "N" on axis 0 (O4)}}
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    // expected-error @below {{expects the index of a loop over N on axis 0 (O4)}}
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -358,15 +358,15 @@ onf.kernel @o4_axis attributes {symbols = ["N", "M"], requires = [], arg_names =
   ^bb0(%i: index):
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
       }
       onf.yield %a : f32
     }
-    // expected-error @below {{expects an index on axis 0 (O4)}}
-    onf.store %r, %y[] times [] plus "0" : f32, !moa.array<[N], f32>
+    // expected-error @below {{expects the index of a loop over N on axis 0 (O4), but got '0'}}
+    onf.store %r, %y[] at ["0"] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -378,15 +378,15 @@ onf.kernel @o4_loop attributes {symbols = ["N", "M"], requires = [], arg_names =
   ^bb0(%i: index, %k: index):
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
       }
       onf.yield %a : f32
     }
-    // expected-error @below {{expects every enclosing loop's index in the address (O4), but "k" is not used}}
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    // expected-error @below {{expects every enclosing loop's index on an axis (O4), but "k" is not used}}
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -398,7 +398,7 @@ onf.kernel @o5 attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"
   ^bb0(%i: index):
     %q = onf.fold "j" in "M" : !moa.array<[4], f32> {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries ["d"] in ["4"] refs() mul [] : () -> !moa.array<[4], f32> {
         ^bb0(%d: index):
         onf.yield %e : f32
@@ -410,7 +410,7 @@ onf.kernel @o5 attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"
       onf.yield %a : !moa.array<[4], f32>
     }
     %r = arith.constant 0.0 : f32
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -423,27 +423,27 @@ onf.kernel @o6 attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"
   ^bb0(%i: index):
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
       }
       onf.yield %a : f32
     }
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
   onf.for ["i"] in ["N"] {
   ^bb0(%i: index):
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
       }
       onf.yield %a : f32
     }
-    onf.store %r, %z[%i] times ["z.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %z[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -455,12 +455,12 @@ onf.kernel @passes attributes {symbols = ["N", "M"], requires = [], arg_names = 
   onf.for ["i"] in ["N"] {
   ^bb0(%i: index):
     %c = arith.constant 1.0 : f32
-    onf.store %c, %t[%i] times ["t.s0"] plus "0" : f32, <[N], f32>
+    onf.store %c, %t[%i] : f32, <[N], f32>
   }
   onf.for ["i"] in ["N"] {
   ^bb0(%i: index):
-    %z = onf.load %t[%i] times ["t.s0"] plus "0" : <[N], f32> -> f32
-    onf.store %z, %y[%i] times ["y.s0"] plus "0" : f32, <[N], f32>
+    %z = onf.load %t[%i] : <[N], f32> -> f32
+    onf.store %z, %y[%i] : f32, <[N], f32>
   }
 }
 
@@ -471,13 +471,13 @@ onf.kernel @early attributes {symbols = ["N", "M"], requires = [], arg_names = [
   onf.for ["i"] in ["N"] {
   ^bb0(%i: index):
     // expected-error @below {{'onf.load' op expects a nest after the one that stores the temporary t (O7)}}
-    %z = onf.load %t[%i] times ["t.s0"] plus "0" : <[N], f32> -> f32
-    onf.store %z, %y[%i] times ["y.s0"] plus "0" : f32, <[N], f32>
+    %z = onf.load %t[%i] : <[N], f32> -> f32
+    onf.store %z, %y[%i] : f32, <[N], f32>
   }
   onf.for ["i"] in ["N"] {
   ^bb0(%i: index):
     %c = arith.constant 1.0 : f32
-    onf.store %c, %t[%i] times ["t.s0"] plus "0" : f32, <[N], f32>
+    onf.store %c, %t[%i] : f32, <[N], f32>
   }
 }
 
@@ -488,8 +488,8 @@ onf.kernel @unstored attributes {symbols = ["N", "M"], requires = [], arg_names 
 ^bb0(%x: !moa.array<[N, M], f32>, %y: !moa.array<[N], f32>, %t: !moa.array<[N], f32>):
   onf.for ["i"] in ["N"] {
   ^bb0(%i: index):
-    %z = onf.load %t[%i] times ["t.s0"] plus "0" : <[N], f32> -> f32
-    onf.store %z, %y[%i] times ["y.s0"] plus "0" : f32, <[N], f32>
+    %z = onf.load %t[%i] : <[N], f32> -> f32
+    onf.store %z, %y[%i] : f32, <[N], f32>
   }
 }
 
@@ -501,6 +501,18 @@ onf.kernel @twice attributes {symbols = ["N", "M"], requires = [], arg_names = [
   onf.for ["i"] in ["N"] {
   ^bb0(%i: index):
     %c = arith.constant 1.0 : f32
-    onf.store %c, %t[%i] times ["x.s0"] plus "0" : f32, <[N], f32>
+    onf.store %c, %t[%i] : f32, <[N], f32>
+  }
+}
+
+// -----
+
+onf.kernel @o4_twice attributes {symbols = ["N"], requires = [], arg_names = [], result_names = ["y"], result_types = [!moa.array<[N, N], f32>]} {
+^bb0(%y: !moa.array<[N, N], f32>):
+  onf.for ["i"] in ["N"] {
+  ^bb0(%i: index):
+    %c = arith.constant 1.0 : f32
+    // expected-error @below {{expects an index of its own on axis 1 (O4)}}
+    onf.store %c, %y[%i, %i] : f32, !moa.array<[N, N], f32>
   }
 }

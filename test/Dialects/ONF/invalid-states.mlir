@@ -9,7 +9,7 @@ onf.kernel @acc_c1 attributes {symbols = ["N", "M"], requires = [], arg_names = 
   ^bb0(%i: index):
     %r = onf.fold "j" in "M" : !moa.array<[4], f32> {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       // expected-error @below {{'onf.acc' op expects one index argument per extent (C1), but got 0 for 1}}
       %a = onf.acc add "a" carries ["d"] in ["4"] refs() mul [] : () -> !moa.array<[4], f32> {
         onf.yield %e : f32
@@ -28,7 +28,7 @@ onf.kernel @acc_c2 attributes {symbols = ["N", "M"], requires = [], arg_names = 
   ^bb0(%i: index):
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       // expected-error @below {{expects one name per carried axis (C2), but got 1 for 0}}
       %a = onf.acc add "a" carries ["d"] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
@@ -36,7 +36,7 @@ onf.kernel @acc_c2 attributes {symbols = ["N", "M"], requires = [], arg_names = 
       }
       onf.yield %a : f32
     }
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -48,7 +48,7 @@ onf.kernel @acc_c3_shape attributes {symbols = ["N", "M"], requires = [], arg_na
   ^bb0(%i: index):
     %r = onf.fold "j" in "M" : !moa.array<[8], f32> {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       // expected-error @below {{expects the carried extents as result shape (C3), but got '!moa.array<[8], f32>'}}
       %a = onf.acc add "a" carries ["d"] in ["4"] refs() mul [] : () -> !moa.array<[8], f32> {
         ^bb0(%d: index):
@@ -68,7 +68,7 @@ onf.kernel @acc_c3_scalar attributes {symbols = ["N", "M"], requires = [], arg_n
   ^bb0(%i: index):
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       // expected-error @below {{expects an array result exactly for carried axes (C3), but got 'f32'}}
       %a = onf.acc add "a" carries ["d"] in ["4"] refs() mul [] : () -> f32 {
         ^bb0(%d: index):
@@ -88,7 +88,7 @@ onf.kernel @acc_c3_array attributes {symbols = ["N", "M"], requires = [], arg_na
   ^bb0(%i: index):
     %r = onf.fold "j" in "M" : !moa.array<[], f32> {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       // expected-error @below {{expects an array result exactly for carried axes (C3), but got '!moa.array<[], f32>'}}
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> !moa.array<[], f32> {
         onf.yield %e : f32
@@ -107,7 +107,7 @@ onf.kernel @acc_c4 attributes {symbols = ["N", "M"], requires = [], arg_names = 
   ^bb0(%i: index):
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       // expected-error @below {{expects a value of type 'f32' (C4)}}
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         %z = arith.constant 0.0 : f64
@@ -116,7 +116,7 @@ onf.kernel @acc_c4 attributes {symbols = ["N", "M"], requires = [], arg_names = 
       }
       onf.yield %a : f32
     }
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -128,7 +128,7 @@ onf.kernel @acc_c4_count attributes {symbols = ["N", "M"], requires = [], arg_na
   ^bb0(%i: index):
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       // expected-error @below {{expects a value of type 'f32' (C4)}}
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e, %e : f32, f32
@@ -136,7 +136,7 @@ onf.kernel @acc_c4_count attributes {symbols = ["N", "M"], requires = [], arg_na
       }
       onf.yield %a : f32
     }
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -148,7 +148,7 @@ onf.kernel @acc_c4_empty attributes {symbols = ["N", "M"], requires = [], arg_na
   ^bb0(%i: index):
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       // expected-error @below {{expects a value of type 'f32' (C4)}}
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
       ^bb0:
@@ -156,7 +156,7 @@ onf.kernel @acc_c4_empty attributes {symbols = ["N", "M"], requires = [], arg_na
       }
       onf.yield %a : f32
     }
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -168,7 +168,7 @@ onf.kernel @acc_c5_value attributes {symbols = ["N", "M"], requires = [], arg_na
   ^bb0(%i: index):
     %r:2 = onf.fold "j" in "M" : f32, f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %m = onf.acc max "m" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
@@ -182,7 +182,7 @@ onf.kernel @acc_c5_value attributes {symbols = ["N", "M"], requires = [], arg_na
       }
       onf.yield %m, %a : f32, f32
     }
-    onf.store %r#1, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r#1, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -194,14 +194,14 @@ onf.kernel @acc_c5_outer attributes {symbols = ["N", "M"], requires = [], arg_na
   ^bb0(%i: index):
     %q = onf.fold "k" in "M" : f32 {
     ^bb0(%k: index):
-      %e0 = onf.load %x[%i, %k] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e0 = onf.load %x[%i, %k] : !moa.array<[N, M], f32> -> f32
       %m = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e0 : f32
       } repair {
       }
       %w = onf.fold "j" in "M" : f32 {
       ^bb0(%j: index):
-        %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+        %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
         // expected-error @below {{expects refs to be scalar states of the same fold (C5)}}
       %a = onf.acc add "a" carries [] in [] refs(%m) mul [0.0 : f32] : (f32) -> f32 {
         onf.yield %e : f32
@@ -224,7 +224,7 @@ onf.kernel @acc_c6_count attributes {symbols = ["N", "M"], requires = [], arg_na
   ^bb0(%i: index):
     %r:2 = onf.fold "j" in "M" : f32, f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %m = onf.acc max "m" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
@@ -238,7 +238,7 @@ onf.kernel @acc_c6_count attributes {symbols = ["N", "M"], requires = [], arg_na
       }
       onf.yield %m, %a : f32, f32
     }
-    onf.store %r#1, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r#1, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -250,7 +250,7 @@ onf.kernel @acc_c6_kind attributes {symbols = ["N", "M"], requires = [], arg_nam
   ^bb0(%i: index):
     %r:2 = onf.fold "j" in "M" : f32, f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %m = onf.acc max "m" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
@@ -264,7 +264,7 @@ onf.kernel @acc_c6_kind attributes {symbols = ["N", "M"], requires = [], arg_nam
       }
       onf.yield %m, %a : f32, f32
     }
-    onf.store %r#1, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r#1, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -276,7 +276,7 @@ onf.kernel @acc_c7_missing attributes {symbols = ["N", "M"], requires = [], arg_
   ^bb0(%i: index):
     %r:2 = onf.fold "j" in "M" : f32, f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %m = onf.acc max "m" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
@@ -288,7 +288,7 @@ onf.kernel @acc_c7_missing attributes {symbols = ["N", "M"], requires = [], arg_
       }
       onf.yield %m, %a : f32, f32
     }
-    onf.store %r#1, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r#1, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -300,7 +300,7 @@ onf.kernel @acc_c7_idle attributes {symbols = ["N", "M"], requires = [], arg_nam
   ^bb0(%i: index):
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       // expected-error @below {{expects a repair exactly where there are refs (C7)}}
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
@@ -310,7 +310,7 @@ onf.kernel @acc_c7_idle attributes {symbols = ["N", "M"], requires = [], arg_nam
       }
       onf.yield %a : f32
     }
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -322,7 +322,7 @@ onf.kernel @acc_c7_arguments attributes {symbols = ["N", "M"], requires = [], ar
   ^bb0(%i: index):
     %r:2 = onf.fold "j" in "M" : f32, f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %m = onf.acc max "m" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
@@ -336,7 +336,7 @@ onf.kernel @acc_c7_arguments attributes {symbols = ["N", "M"], requires = [], ar
       }
       onf.yield %m, %a : f32, f32
     }
-    onf.store %r#1, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r#1, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -348,7 +348,7 @@ onf.kernel @acc_c7_types attributes {symbols = ["N", "M"], requires = [], arg_na
   ^bb0(%i: index):
     %r:2 = onf.fold "j" in "M" : f32, f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %m = onf.acc max "m" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
@@ -362,7 +362,7 @@ onf.kernel @acc_c7_types attributes {symbols = ["N", "M"], requires = [], arg_na
       }
       onf.yield %m, %a : f32, f32
     }
-    onf.store %r#1, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r#1, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -374,7 +374,7 @@ onf.kernel @acc_c7_value attributes {symbols = ["N", "M"], requires = [], arg_na
   ^bb0(%i: index):
     %r:2 = onf.fold "j" in "M" : f32, f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %m = onf.acc max "m" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
@@ -388,7 +388,7 @@ onf.kernel @acc_c7_value attributes {symbols = ["N", "M"], requires = [], arg_na
       }
       onf.yield %m, %a : f32, f32
     }
-    onf.store %r#1, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r#1, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -400,7 +400,7 @@ onf.kernel @acc_c8 attributes {symbols = ["N", "M"], requires = [], arg_names = 
   ^bb0(%i: index):
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       // expected-error @below {{expects mul, add or select as the repair's operation (C8)}}
       %a = onf.acc add "a" carries [] in [] refs() sub [] : () -> f32 {
         onf.yield %e : f32
@@ -408,7 +408,7 @@ onf.kernel @acc_c8 attributes {symbols = ["N", "M"], requires = [], arg_names = 
       }
       onf.yield %a : f32
     }
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -420,7 +420,7 @@ onf.kernel @acc_c9 attributes {symbols = ["N", "M"], requires = [], arg_names = 
   ^bb0(%i: index):
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       // expected-error @below {{expects booleans for 'or' (C9), but got 'f32'}}
       %a = onf.acc or "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
@@ -428,7 +428,7 @@ onf.kernel @acc_c9 attributes {symbols = ["N", "M"], requires = [], arg_names = 
       }
       onf.yield %a : f32
     }
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -440,35 +440,35 @@ onf.kernel @load_c1_count attributes {symbols = ["N", "M"], requires = [], arg_n
   ^bb0(%i: index):
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
-      // expected-error @below {{'onf.load' op expects one coefficient per term (C1), but got 1 for 2}}
-      %e = onf.load %x[%i, %j] times ["x.s0"] plus "0" : !moa.array<[N, M], f32> -> f32
+      // expected-error @below {{'onf.load' op expects one index per axis (C1), but got 1 for rank 2}}
+      %e = onf.load %x[%i] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
       }
       onf.yield %a : f32
     }
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
 // -----
 
-onf.kernel @load_c1_coefficient attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+onf.kernel @load_c1_linear attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
 ^bb0(%x: !moa.array<[N, M], f32>, %y: !moa.array<[N], f32>):
   onf.for ["i"] in ["N"] {
   ^bb0(%i: index):
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
-      // expected-error @below {{'onf.load' op expects polynomials as coefficients (C1), but got "x.s1 +"}}
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1 +"] plus "0" : !moa.array<[N, M], f32> -> f32
+      // expected-error @below {{expects a form that is linear in the terms $0, $1, … (C1), but got '$1*$0'}}
+      %e = onf.load %x[%i, %j] at ["$0", "$1*$0"] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
       }
       onf.yield %a : f32
     }
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -480,15 +480,75 @@ onf.kernel @load_c1_constant attributes {symbols = ["N", "M"], requires = [], ar
   ^bb0(%i: index):
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
-      // expected-error @below {{'onf.load' op expects a polynomial as constant (C1), but got '*'}}
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "*" : !moa.array<[N, M], f32> -> f32
+      // expected-error @below {{expects a form that is linear in the terms $0, $1, … (C1), but got '$1 + *'}}
+      %e = onf.load %x[%i, %j] at ["$0", "$1 + *"] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
       }
       onf.yield %a : f32
     }
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
+  }
+}
+
+// -----
+
+onf.kernel @load_c1_quotient attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N, M], f32>, %y: !moa.array<[N], f32>):
+  onf.for ["i"] in ["N"] {
+  ^bb0(%i: index):
+    %r = onf.fold "j" in "M" : f32 {
+    ^bb0(%j: index):
+      // expected-error @below {{expects a form that is linear in the terms $0, $1, … (C1), but got '$1/2'}}
+      %e = onf.load %x[%i, %j] at ["$0", "$1/2"] : !moa.array<[N, M], f32> -> f32
+      %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
+        onf.yield %e : f32
+      } repair {
+      }
+      onf.yield %a : f32
+    }
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
+  }
+}
+
+// -----
+
+onf.kernel @load_c1_term attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N, M], f32>, %y: !moa.array<[N], f32>):
+  onf.for ["i"] in ["N"] {
+  ^bb0(%i: index):
+    %r = onf.fold "j" in "M" : f32 {
+    ^bb0(%j: index):
+      // expected-error @below {{'onf.load' op expects indices over its 2 terms (C1), but got $2}}
+      %e = onf.load %x[%i, %j] at ["$0", "$1 + $2"] : !moa.array<[N, M], f32> -> f32
+      %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
+        onf.yield %e : f32
+      } repair {
+      }
+      onf.yield %a : f32
+    }
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
+  }
+}
+
+// -----
+
+onf.kernel @load_c1_unused attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N, M], f32>, %y: !moa.array<[N], f32>):
+  onf.for ["i"] in ["N"] {
+  ^bb0(%i: index):
+    %r = onf.fold "j" in "M" : f32 {
+    ^bb0(%j: index):
+      // expected-error @below {{'onf.load' op expects every term in an index (C1), but $1 is not used}}
+      %e = onf.load %x[%i, %j] at ["$0", "0"] : !moa.array<[N, M], f32> -> f32
+      %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
+        onf.yield %e : f32
+      } repair {
+      }
+      onf.yield %a : f32
+    }
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -501,7 +561,7 @@ onf.kernel @load_c2 attributes {symbols = ["N", "M"], requires = [], arg_names =
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
       // expected-error @below {{'onf.load' op expects the element type (C2), but got 'f64'}}
-      %l = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f64
+      %l = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f64
       %e = arith.truncf %l : f64 to f32
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
@@ -509,7 +569,7 @@ onf.kernel @load_c2 attributes {symbols = ["N", "M"], requires = [], arg_names =
       }
       onf.yield %a : f32
     }
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -521,15 +581,15 @@ onf.kernel @store_c1 attributes {symbols = ["N", "M"], requires = [], arg_names 
   ^bb0(%i: index):
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
       }
       onf.yield %a : f32
     }
-    // expected-error @below {{'onf.store' op expects one coefficient per term (C1), but got 0 for 1}}
-    onf.store %r, %y[%i] times [] plus "0" : f32, !moa.array<[N], f32>
+    // expected-error @below {{'onf.store' op expects one index per axis (C1), but got 0 for rank 1}}
+    onf.store %r, %y[%i] at [] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -541,7 +601,7 @@ onf.kernel @store_c2 attributes {symbols = ["N", "M"], requires = [], arg_names 
   ^bb0(%i: index):
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
@@ -550,7 +610,7 @@ onf.kernel @store_c2 attributes {symbols = ["N", "M"], requires = [], arg_names 
     }
     %k = arith.fptosi %r : f32 to i32
     // expected-error @below {{'onf.store' op expects a value of the kind of the elements (C2), but got 'i32' for 'f32'}}
-    onf.store %k, %y[%i] times ["y.s0"] plus "0" : i32, !moa.array<[N], f32>
+    onf.store %k, %y[%i] : i32, !moa.array<[N], f32>
   }
 }
 
@@ -562,7 +622,7 @@ onf.kernel @at_c1 attributes {symbols = ["N", "M"], requires = [], arg_names = [
   ^bb0(%i: index):
     %q = onf.fold "j" in "M" : !moa.array<[4], f32> {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries ["d"] in ["4"] refs() mul [] : () -> !moa.array<[4], f32> {
         ^bb0(%d: index):
         onf.yield %e : f32
@@ -572,7 +632,7 @@ onf.kernel @at_c1 attributes {symbols = ["N", "M"], requires = [], arg_names = [
     }
     // expected-error @below {{'onf.at' op expects a full index (C1), but got 0 for rank 1}}
     %r = onf.at %q[] : !moa.array<[4], f32> -> f32
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -584,7 +644,7 @@ onf.kernel @at_c2 attributes {symbols = ["N", "M"], requires = [], arg_names = [
   ^bb0(%i: index):
     %q = onf.fold "j" in "M" : !moa.array<[4], f32> {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries ["d"] in ["4"] refs() mul [] : () -> !moa.array<[4], f32> {
         ^bb0(%d: index):
         onf.yield %e : f32
@@ -595,7 +655,7 @@ onf.kernel @at_c2 attributes {symbols = ["N", "M"], requires = [], arg_names = [
     // expected-error @below {{'onf.at' op expects the element type (C2), but got 'f64'}}
     %s = onf.at %q[%i] : !moa.array<[4], f32> -> f64
     %r = arith.truncf %s : f64 to f32
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -607,7 +667,7 @@ onf.kernel @acc_c10 attributes {symbols = ["N", "M"], requires = [], arg_names =
   ^bb0(%i: index):
     %r:2 = onf.fold "j" in "M" : f32, f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %m = onf.acc max "m" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
@@ -621,7 +681,7 @@ onf.kernel @acc_c10 attributes {symbols = ["N", "M"], requires = [], arg_names =
       }
       onf.yield %m, %a : f32, f32
     }
-    onf.store %r#1, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r#1, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -633,7 +693,7 @@ onf.kernel @acc_c7_others attributes {symbols = ["N", "M"], requires = [], arg_n
   ^bb0(%i: index):
     %r:3 = onf.fold "j" in "M" : f32, f32, f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %m = onf.acc max "m" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
@@ -651,6 +711,6 @@ onf.kernel @acc_c7_others attributes {symbols = ["N", "M"], requires = [], arg_n
       }
       onf.yield %m, %s, %a : f32, f32, f32
     }
-    onf.store %r#2, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r#2, %y[%i] : f32, !moa.array<[N], f32>
   }
 }

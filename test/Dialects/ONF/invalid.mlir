@@ -10,14 +10,14 @@ onf.kernel @kernel_c1 attributes {symbols = ["N", "M"], requires = [], arg_names
   ^bb0(%i: index):
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
       }
       onf.yield %a : f32
     }
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -30,14 +30,14 @@ onf.kernel @kernel_c1_names attributes {symbols = ["N", "M"], requires = [], arg
   ^bb0(%i: index):
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
       }
       onf.yield %a : f32
     }
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -50,14 +50,14 @@ onf.kernel @kernel_c2 attributes {symbols = ["N", "M"], requires = [], arg_names
   ^bb0(%i: index):
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
       }
       onf.yield %a : f32
     }
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -70,14 +70,14 @@ onf.kernel @kernel_c2_scalar attributes {symbols = ["N", "M"], requires = [], ar
   ^bb0(%i: index):
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
       }
       onf.yield %a : f32
     }
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -88,8 +88,8 @@ onf.kernel @kernel_c4_count attributes {symbols = ["N"], requires = [], arg_name
 ^bb0(%x: !moa.array<[N], f32>, %y: !moa.array<[N], f32>):
   onf.for ["i"] in ["N"] {
   ^bb0(%i: index):
-    %e = onf.load %x[%i] times ["x.s0"] plus "0" : !moa.array<[N], f32> -> f32
-    onf.store %e, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    %e = onf.load %x[%i] : !moa.array<[N], f32> -> f32
+    onf.store %e, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -100,8 +100,8 @@ onf.kernel @kernel_c4_type attributes {symbols = ["N"], requires = [], arg_names
 ^bb0(%x: !moa.array<[N], i8>, %y: !moa.array<[N], i8>):
   onf.for ["i"] in ["N"] {
   ^bb0(%i: index):
-    %e = onf.load %x[%i] times ["x.s0"] plus "0" : !moa.array<[N], i8> -> i8
-    onf.store %e, %y[%i] times ["y.s0"] plus "0" : i8, !moa.array<[N], i8>
+    %e = onf.load %x[%i] : !moa.array<[N], i8> -> i8
+    onf.store %e, %y[%i] : i8, !moa.array<[N], i8>
   }
 }
 
@@ -115,14 +115,14 @@ onf.kernel @kernel_c3 attributes {symbols = ["N", "M"], requires = [], arg_names
   ^bb0(%i: index):
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
       }
       onf.yield %a : f32
     }
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -135,14 +135,14 @@ onf.kernel @for_c1 attributes {symbols = ["N", "M"], requires = [], arg_names = 
   ^bb0(%i: index, %k: index):
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
       }
       onf.yield %a : f32
     }
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -166,14 +166,14 @@ onf.kernel @for_c2 attributes {symbols = ["N", "M"], requires = [], arg_names = 
   ^bb0(%i: index):
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
       }
       onf.yield %a : f32
     }
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -186,14 +186,14 @@ onf.kernel @for_c3_count attributes {symbols = ["N", "M"], requires = [], arg_na
   ^bb0(%i: index):
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
       }
       onf.yield %a : f32
     }
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -206,14 +206,14 @@ onf.kernel @for_c3_kind attributes {symbols = ["N", "M"], requires = [], arg_nam
   ^bb0(%i: index):
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
       }
       onf.yield %a : f32
     }
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -226,14 +226,14 @@ onf.kernel @axis_c1 attributes {symbols = ["N", "M"], requires = [], arg_names =
   ^bb0(%i: index):
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
       }
       onf.yield %a : f32
     }
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -246,14 +246,14 @@ onf.kernel @axis_c2 attributes {symbols = ["N", "M"], requires = [], arg_names =
   ^bb0(%i: index):
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
       }
       onf.yield %a : f32
     }
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -266,14 +266,14 @@ onf.kernel @axis_c3 attributes {symbols = ["N", "M"], requires = [], arg_names =
   ^bb0(%i: index):
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
       }
       onf.yield %a : f32
     }
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -286,14 +286,14 @@ onf.kernel @axis_resource attributes {symbols = ["N", "M"], requires = [], arg_n
   ^bb0(%i: index):
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
       }
       onf.yield %a : f32
     }
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -309,7 +309,7 @@ onf.kernel @fold_c1 attributes {symbols = ["N", "M"], requires = [], arg_names =
       %a = arith.constant 0.0 : f32
       onf.yield %a : f32
     }
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -322,13 +322,13 @@ onf.kernel @fold_c2 attributes {symbols = ["N", "M"], requires = [], arg_names =
     // expected-error @below {{expects onf.yield at its end (C2)}}
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
       }
     }
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -344,14 +344,14 @@ onf.kernel @fold_c3 attributes {symbols = ["N", "M"], requires = [], arg_names =
       %t = arith.constant true
       onf.guard %t
       onf.guard %t
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
       }
       onf.yield %a : f32
     }
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -363,7 +363,7 @@ onf.kernel @fold_c4 attributes {symbols = ["N", "M"], requires = [], arg_names =
   ^bb0(%i: index):
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
@@ -371,7 +371,7 @@ onf.kernel @fold_c4 attributes {symbols = ["N", "M"], requires = [], arg_names =
       // expected-error @below {{expects every state of the fold, in order (C4)}}
       onf.yield %e : f32
     }
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -383,7 +383,7 @@ onf.kernel @fold_c4_order attributes {symbols = ["N", "M"], requires = [], arg_n
   ^bb0(%i: index):
     %r, %s = onf.fold "j" in "M" : f32, f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
@@ -395,7 +395,7 @@ onf.kernel @fold_c4_order attributes {symbols = ["N", "M"], requires = [], arg_n
       // expected-error @below {{expects every state of the fold, in order (C4)}}
       onf.yield %b, %a : f32, f32
     }
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -408,7 +408,7 @@ onf.kernel @fold_c5 attributes {symbols = ["N", "M"], requires = [], arg_names =
     // expected-error @below {{expects results of the states' types (C5)}}
     %s = onf.fold "j" in "M" : f64 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
@@ -427,14 +427,14 @@ onf.kernel @fold_c6 attributes {symbols = ["N", "M"], requires = [], arg_names =
     // expected-error @below {{expects #onf.piece attributes (C6), but got 1 : i64}}
     %r = onf.fold "j" in "M" pieces [1] of () : f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
       }
       onf.yield %a : f32
     }
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -447,14 +447,14 @@ onf.kernel @fold_c7 attributes {symbols = ["N", "M"], requires = [], arg_names =
     // expected-error @below {{expects bounds over two tile indices and 0 operands (C7), but got affine_map<(d0) -> (0)>}}
     %r = onf.fold "j" in "M" pieces [#onf.piece<visit (d0) -> (0) to (d0, d1) -> (d1) full false (d0, d1) -> (0) to (d0, d1) -> (0)>] of () : f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
       }
       onf.yield %a : f32
     }
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -468,14 +468,14 @@ onf.kernel @fold_c7_bounds attributes {symbols = ["N", "M"], requires = [], arg_
     // expected-error @below {{expects bounds over two tile indices and 1 operands (C7)}}
     %r = onf.fold "j" in "M" pieces [#onf.piece<visit (d0, d1) -> (0) to (d0, d1) -> (d1) full false (d0, d1) -> (0) to (d0, d1) -> (0)>] of (%c) : f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
       }
       onf.yield %a : f32
     }
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -490,14 +490,14 @@ onf.kernel @guard_parent attributes {symbols = ["N", "M"], requires = [], arg_na
     onf.guard %t
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
       }
       onf.yield %a : f32
     }
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -509,7 +509,7 @@ onf.kernel @acc_parent attributes {symbols = ["N", "M"], requires = [], arg_name
   ^bb0(%i: index):
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
       } repair {
@@ -522,7 +522,7 @@ onf.kernel @acc_parent attributes {symbols = ["N", "M"], requires = [], arg_name
         onf.yield %e : f32
       } repair {
       }
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -535,7 +535,7 @@ onf.kernel @pipeline_without_registers attributes {symbols = ["N"], requires = [
   onf.for ["i"] in ["N"] lift [#onf.axis<block: 0>] pipeline <consumer = 240, producer = 0, overlap = true, descending = false, group = 1, lazy = 0> {
   ^bb0(%i: index):
     %c = arith.constant 1.0 : f32
-    onf.store %c, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %c, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -548,7 +548,7 @@ onf.kernel @pipeline_without_group attributes {symbols = ["N"], requires = [], a
   onf.for ["i"] in ["N"] lift [#onf.axis<block: 0>] pipeline <consumer = 240, producer = 24, overlap = true, descending = false, group = -1, lazy = 0> {
   ^bb0(%i: index):
     %c = arith.constant 1.0 : f32
-    onf.store %c, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %c, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -561,7 +561,7 @@ onf.kernel @pipeline_without_bound attributes {symbols = ["N"], requires = [], a
   onf.for ["i"] in ["N"] lift [#onf.axis<block: 0>] pipeline <consumer = 240, producer = 24, overlap = true, descending = false, group = 1, lazy = -1> {
   ^bb0(%i: index):
     %c = arith.constant 1.0 : f32
-    onf.store %c, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %c, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -574,7 +574,7 @@ onf.kernel @pipeline_shares attributes {symbols = ["N"], requires = [], arg_name
   onf.for ["i"] in ["N"] lift [#onf.axis<block: 0>] pipeline <consumer = 240, producer = 24, overlap = true, descending = false, group = 1, lazy = 1, shares = -1> {
   ^bb0(%i: index):
     %c = arith.constant 1.0 : f32
-    onf.store %c, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %c, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -587,7 +587,7 @@ onf.kernel @pipeline_without_lift attributes {symbols = ["N"], requires = [], ar
   onf.for ["i"] in ["N"] pipeline <consumer = 240, producer = 24, overlap = true, descending = false, group = 1, lazy = 0> {
   ^bb0(%i: index):
     %c = arith.constant 1.0 : f32
-    onf.store %c, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %c, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 

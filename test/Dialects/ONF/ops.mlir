@@ -21,8 +21,8 @@ onf.kernel @cascade attributes {symbols = ["N", "M"], requires = ["N <= M"], arg
       %p = arith.cmpi sle, %j, %lim : index
       // CHECK: onf.guard %{{.*}}
       onf.guard %p
-      // CHECK: onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : <[N, M], f32> -> f32
-      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      // CHECK: onf.load %x[%i, %j] : <[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
       // CHECK: onf.acc max "m" carries [] in [] refs() mul [] : () -> f32 {
       %m = onf.acc max "m" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %e : f32
@@ -47,7 +47,7 @@ onf.kernel @cascade attributes {symbols = ["N", "M"], requires = ["N <= M"], arg
       // CHECK-NEXT: ^bb0(%d: index):
       %o = onf.acc add "o" carries ["d"] in ["4"] rounds bf16 refs(%m) mul [0xFF800000 : f32] : (f32) -> !moa.array<[4], f32> {
       ^bb0(%k: index):
-        %a = onf.load %v[%j, %k] times ["v.s0", "v.s1"] plus "0" : !moa.array<[M, 4], bf16> -> bf16
+        %a = onf.load %v[%j, %k] : !moa.array<[M, 4], bf16> -> bf16
         %b = arith.extf %a : bf16 to f32
         %t = arith.mulf %w, %b : f32
         onf.yield %t : f32
@@ -64,10 +64,10 @@ onf.kernel @cascade attributes {symbols = ["N", "M"], requires = ["N <= M"], arg
       // CHECK: onf.at %{{.*}}#2[%d] : <[4], f32> -> f32
       %o = onf.at %r#2[%k] : !moa.array<[4], f32> -> f32
       %q = arith.divf %o, %r#1 : f32
-      // CHECK: onf.store %{{.*}}, %y[%i, %d] times ["y.s0", "y.s1"] plus "0" : f32, <[N, 4], bf16>
-      onf.store %q, %y[%i, %k] times ["y.s0", "y.s1"] plus "0" : f32, !moa.array<[N, 4], bf16>
+      // CHECK: onf.store %{{.*}}, %y[%i, %d] : f32, <[N, 4], bf16>
+      onf.store %q, %y[%i, %k] : f32, !moa.array<[N, 4], bf16>
     }
-    onf.store %r#0, %s[%i] times ["s.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r#0, %s[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -89,15 +89,15 @@ onf.kernel @lifted attributes {symbols = ["B", "N", "M"], requires = [], arg_nam
       %p = arith.cmpi sle, %j, %lim : index
       onf.guard %p
       // A shifted address: the constant counts elements.
-      // CHECK: onf.load %x[%b, %i, %j] times ["x.s0", "x.s1", "-x.s2"] plus "M*x.s2 - x.s2"
-      %e = onf.load %x[%b, %i, %j] times ["x.s0", "x.s1", "-x.s2"] plus "M*x.s2 - x.s2" : !moa.array<[B, N, M], f64> -> f64
+      // CHECK: onf.load %x[%b, %i, %j] at ["$0", "$1", "M - $2 - 1"]
+      %e = onf.load %x[%b, %i, %j] at ["$0", "$1", "M - $2 - 1"] : !moa.array<[B, N, M], f64> -> f64
       %a = onf.acc min "a" carries [] in [] refs() add [] : () -> f64 {
         onf.yield %e : f64
       } repair {
       }
       onf.yield %a : f64
     }
-    onf.store %r, %y[%b, %i] times ["y.s0", "y.s1"] plus "0" : f64, !moa.array<[B, N], f64>
+    onf.store %r, %y[%b, %i] : f64, !moa.array<[B, N], f64>
   }
 }
 
@@ -109,15 +109,15 @@ onf.kernel @scalar attributes {symbols = ["N"], requires = [], arg_names = ["p"]
   onf.for [] in [] {
     %r = onf.fold "j" in "N" : i1 {
     ^bb0(%j: index):
-      %e = onf.load %p[%j] times ["p.s0"] plus "0" : !moa.array<[N], i1> -> i1
+      %e = onf.load %p[%j] : !moa.array<[N], i1> -> i1
       %a = onf.acc and "all" carries [] in [] refs() mul [] : () -> i1 {
         onf.yield %e : i1
       } repair {
       }
       onf.yield %a : i1
     }
-    // CHECK: onf.store %{{.*}}, %y[] times [] plus "0" : i1, <[], i1>
-    onf.store %r, %y[] times [] plus "0" : i1, !moa.array<[], i1>
+    // CHECK: onf.store %{{.*}}, %y[] : i1, <[], i1>
+    onf.store %r, %y[] : i1, !moa.array<[], i1>
   }
 }
 
@@ -140,7 +140,7 @@ onf.kernel @lifted_gpu attributes {symbols = ["N"], requires = [], arg_names = [
       }
       onf.yield %a : f32
     }
-    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -151,8 +151,8 @@ onf.kernel @tolerance attributes {symbols = ["N"], requires = [], arg_names = ["
 ^bb0(%x: !moa.array<[N], f32>, %y: !moa.array<[N], f32>):
   onf.for ["i"] in ["N"] {
   ^bb0(%i: index):
-    %e = onf.load %x[%i] times ["x.s0"] plus "0" : !moa.array<[N], f32> -> f32
-    onf.store %e, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    %e = onf.load %x[%i] : !moa.array<[N], f32> -> f32
+    onf.store %e, %y[%i] : f32, !moa.array<[N], f32>
   }
 }
 
@@ -168,6 +168,6 @@ onf.kernel @forms attributes {symbols = ["N"], requires = [], arg_names = [], re
       #onf.form<rows, {}>]} {
   ^bb0(%i: index):
     %c = arith.constant 1.0 : f32
-    onf.store %c, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %c, %y[%i] : f32, !moa.array<[N], f32>
   }
 }

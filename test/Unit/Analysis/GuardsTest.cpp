@@ -213,11 +213,11 @@ onf.kernel @f attributes {symbols = ["B", "N", "M"], requires = [],
     %c = onf.extent "M - N"
     %n = onf.fold "j" in "M" : index {
     ^bb0(%j: index):
-      %x = onf.load %X[%i, %j] times ["X.s0", "X.s1"] plus "0" : !moa.array<[N, M], i1> -> i1
-      %f = onf.load %flag[] times [] plus "0" : !moa.array<[], i1> -> i1
-      %w64 = onf.load %w[] times [] plus "0" : !moa.array<[], i64> -> i64
+      %x = onf.load %X[%i, %j] : !moa.array<[N, M], i1> -> i1
+      %f = onf.load %flag[] : !moa.array<[], i1> -> i1
+      %w64 = onf.load %w[] : !moa.array<[], i64> -> i64
       %wi = arith.index_cast %w64 : i64 to index
-      %p32 = onf.load %P[%b] times ["P.s0"] plus "0" : !moa.array<[B], i32> -> i32
+      %p32 = onf.load %P[%b] : !moa.array<[B], i32> -> i32
       %pb = arith.index_cast %p32 : i32 to index
 )" + GuardWriter(seed).write() +
                        R"(
@@ -228,7 +228,7 @@ onf.kernel @f attributes {symbols = ["B", "N", "M"], requires = [],
       }
       onf.yield %a : index
     }
-    onf.store %n, %O[%b, %i] times ["O.s0", "O.s1"] plus "0" : index, !moa.array<[B, N], index>
+    onf.store %n, %O[%b, %i] : index, !moa.array<[B, N], index>
   }
 })";
     OwningOpRef<ModuleOp> module = parse(text);

@@ -52,12 +52,12 @@ Numbers Random::subset(int64_t n) {
 // The kernel
 //===----------------------------------------------------------------------===//
 
-static std::string canonical(StringRef extent) { return SymExpr::parse(extent)->str(); }
+static ExprAttr exprOf(StringRef text) { return ExprAttr::get(&getContext(), *SymExpr::parse(text)); }
 
-ArrayAttr DefinitionBuilder::texts(const Shape &extents) {
+ArrayAttr DefinitionBuilder::exprs(const Shape &extents) {
   SmallVector<Attribute> list;
   for (const std::string &extent : extents)
-    list.push_back(b.getStringAttr(canonical(extent)));
+    list.push_back(exprOf(extent));
   return b.getArrayAttr(list);
 }
 
@@ -75,9 +75,9 @@ DefinitionBuilder::DefinitionBuilder() : b(&getContext()), loc(b.getUnknownLoc()
 
 Value DefinitionBuilder::input(const Parameter &parameter) {
   argNames.push_back(parameter.name);
-  SmallVector<StringAttr> shape;
+  SmallVector<ExprAttr> shape;
   for (const std::string &extent : parameter.shape)
-    shape.push_back(b.getStringAttr(canonical(extent)));
+    shape.push_back(exprOf(extent));
   auto type = ArrayType::get(&getContext(), shape, typeNamed(parameter.type));
   return kernel.getBody().front().addArgument(type, loc);
 }
@@ -104,15 +104,15 @@ void DefinitionBuilder::output(const Shape &extents, Element element) {
   Block *block = body(extents, element, type);
   Shape names;
   for (const std::string &extent : extents)
-    names.push_back(indexName(canonical(extent)));
-  auto op = dnf::OutputOp::create(b, loc, b.getI64IntegerAttr(resultTypes.size()), texts(extents), b.getArrayAttr({}),
+    names.push_back(indexName(exprOf(extent).getValue().str()));
+  auto op = dnf::OutputOp::create(b, loc, b.getI64IntegerAttr(resultTypes.size()), exprs(extents), b.getArrayAttr({}),
                                   TypeAttr::get(type));
   SmallVector<Attribute> list;
   for (const std::string &name : names)
     list.push_back(b.getStringAttr(name));
   op.setNamesAttr(b.getArrayAttr(list));
   op.getBody().push_back(block);
-  SmallVector<StringAttr> shape(texts(extents).getAsRange<StringAttr>());
+  SmallVector<ExprAttr> shape(exprs(extents).getAsRange<ExprAttr>());
   resultTypes.push_back(TypeAttr::get(ArrayType::get(&getContext(), shape, type)));
 }
 
@@ -121,9 +121,9 @@ void DefinitionBuilder::let(StringRef name, const Shape &extents, Element elemen
   Block *block = body(extents, element, type);
   SmallVector<Attribute> names;
   for (const std::string &extent : extents)
-    names.push_back(b.getStringAttr(indexName(canonical(extent))));
+    names.push_back(b.getStringAttr(indexName(exprOf(extent).getValue().str())));
   auto op =
-      dnf::LetOp::create(b, loc, b.getStringAttr(name), texts(extents), b.getArrayAttr(names), TypeAttr::get(type));
+      dnf::LetOp::create(b, loc, b.getStringAttr(name), exprs(extents), b.getArrayAttr(names), TypeAttr::get(type));
   op.getBody().push_back(block);
 }
 
@@ -156,10 +156,10 @@ Value DefinitionBuilder::reduce(Monoid monoid, StringRef extent, llvm::function_
                                 StringRef function) {
   Type type;
   Block *block = body({extent.str()}, [&](const Values &index) { return term(index[0]); }, type);
-  std::string text = canonical(extent);
+  const SymExpr &range = exprOf(extent).getValue();
   auto name = function.empty() ? FlatSymbolRefAttr() : FlatSymbolRefAttr::get(b.getStringAttr(function));
-  auto op = dnf::ReduceOp::create(b, loc, type, monoid, b.getStringAttr(text), b.getStringAttr(indexName(text)),
-                                  TypeAttr(), name);
+  auto op =
+      dnf::ReduceOp::create(b, loc, type, monoid, range, b.getStringAttr(indexName(range.str())), TypeAttr(), name);
   op.getBody().push_back(block);
   return op.getResult();
 }
@@ -183,9 +183,10 @@ Value DefinitionBuilder::number(double value, StringRef type) {
 Value DefinitionBuilder::index(int64_t value) { return number(value, "index"); }
 
 Value DefinitionBuilder::extent(StringRef expr) {
-  if (auto value = SymExpr::parse(expr)->getConstant())
+  ExprAttr attr = exprOf(expr);
+  if (auto value = attr.getValue().getConstant())
     return index(*value);
-  return dnf::ExtentOp::create(b, loc, canonical(expr));
+  return dnf::ExtentOp::create(b, loc, attr);
 }
 
 template <typename Op> Op DefinitionBuilder::create(const Values &operands) {

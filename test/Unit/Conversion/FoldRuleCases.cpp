@@ -157,8 +157,8 @@ public:
             list(results, f64) + " {\n^bb0(%j: index):\n" + loads() + body + "onf.yield " +
             list(results, numbered("%t")) + " : " + list(results, f64) + "\n}\n";
     for (size_t k = 0; k < results; ++k)
-      text += "onf.store %s#" + std::to_string(k) + ", %o" + std::to_string(k) + "[" + list(n, numbered("%i")) + "]" +
-              strides("out" + std::to_string(k), n) + "f64, " + row + "\n";
+      text += "onf.store %s#" + std::to_string(k) + ", %o" + std::to_string(k) + "[" + list(n, numbered("%i")) +
+              "] : f64, " + row + "\n";
     return text + "}\n}\n";
   }
 
@@ -181,14 +181,9 @@ private:
         bool reduced = static_cast<int64_t>(axis) == rows.axis;
         return reduced ? std::string("%j") : "%i" + std::to_string(next++);
       });
-      text += "%e" + std::to_string(k) + " = onf.load %" + inputs[k] + "[" + index + "]" +
-              strides(inputs[k], rows.shape.size()) + whole + " -> f64\n";
+      text += "%e" + std::to_string(k) + " = onf.load %" + inputs[k] + "[" + index + "] : " + whole + " -> f64\n";
     }
     return text;
-  }
-  static std::string strides(const std::string &name, size_t n) {
-    auto stride = [&](size_t k) { return quoted(name + ".s" + std::to_string(k)); };
-    return " times [" + list(n, stride) + "] plus \"0\" : ";
   }
 
   const Rows &rows;

@@ -51,9 +51,10 @@ protected:
   Expr abs(Expr a) { return op("math.absf", {a}); }
   Expr pow(Expr a, Expr b) { return op("math.powf", {a, b}); }
   Expr select(Expr q, Expr a, Expr b) { return op("arith.select", {q, a, b}); }
+  ExprAttr extent(llvm::StringRef symbol) { return ExprAttr::get(&getContext(), SymExpr::symbol(symbol)); }
   /// ⊕ over j of a body, with the body remembered for the rescale.
   Expr state(Monoid monoid, Expr body) {
-    Expr reduce = exprs.reduce(monoid, "M", j, body, nullptr, mlir::TypeAttr(), "j");
+    Expr reduce = exprs.reduce(monoid, extent("M"), j, body, nullptr, mlir::TypeAttr(), "j");
     bodies[reduce] = body;
     return reduce;
   }
@@ -361,7 +362,7 @@ TEST_F(FoldRulesTest, FactorsMultiplyToTheirProduct) {
 
 TEST_F(FoldRulesTest, ReductionsThatDifferInTheNameOfTheIndexAreOne) {
   int64_t k = exprs.freshIndex("k");
-  Expr other = exprs.reduce(Monoid::max, "M", k, psi(0, k), nullptr, mlir::TypeAttr(), "k");
+  Expr other = exprs.reduce(Monoid::max, extent("M"), k, psi(0, k), nullptr, mlir::TypeAttr(), "k");
   EXPECT_EQ(other, m);
   auto [body, present] = exprs.open(m, k);
   EXPECT_EQ(body, psi(0, k));
@@ -371,8 +372,8 @@ TEST_F(FoldRulesTest, ReductionsThatDifferInTheNameOfTheIndexAreOne) {
 TEST_F(FoldRulesTest, NestedReductionsOpenToWhatTheyWereMadeOf) {
   int64_t k = exprs.freshIndex("k"), l = exprs.freshIndex("l");
   Expr element = exprs.psi(0, {exprs.index(j), exprs.index(k), exprs.index(l)}, f64);
-  Expr inner = exprs.reduce(Monoid::add, "K", k, element, nullptr, mlir::TypeAttr(), "k");
-  Expr outer = exprs.reduce(Monoid::max, "M", j, mul(inner, psi(1, j)), nullptr, mlir::TypeAttr(), "j");
+  Expr inner = exprs.reduce(Monoid::add, extent("K"), k, element, nullptr, mlir::TypeAttr(), "k");
+  Expr outer = exprs.reduce(Monoid::max, extent("M"), j, mul(inner, psi(1, j)), nullptr, mlir::TypeAttr(), "j");
   EXPECT_TRUE(outer->dependsOn(l));
   EXPECT_FALSE(outer->dependsOn(j));
   EXPECT_EQ(exprs.open(outer, j).first, mul(inner, psi(1, j)));

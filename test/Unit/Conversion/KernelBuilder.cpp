@@ -50,9 +50,9 @@ KernelBuilder::KernelBuilder(std::vector<std::string> symbols) : b(&getContext()
 
 StringAttr KernelBuilder::text(StringRef value) { return b.getStringAttr(value); }
 
-StringAttr KernelBuilder::canonical(StringRef extent) { return text(SymExpr::parse(extent)->str()); }
+ExprAttr KernelBuilder::expr(StringRef text) { return ExprAttr::get(&getContext(), *SymExpr::parse(text)); }
 
-ArrayType KernelBuilder::array(ArrayRef<StringAttr> shape, Type type) {
+ArrayType KernelBuilder::array(ArrayRef<ExprAttr> shape, Type type) {
   return ArrayType::get(&getContext(), shape, type);
 }
 
@@ -64,9 +64,9 @@ ArrayAttr KernelBuilder::attributes(const Axes &axes) {
 }
 
 Value KernelBuilder::input(std::string name, std::vector<std::string> extents, StringRef type, std::string bound) {
-  SmallVector<StringAttr> shape;
+  SmallVector<ExprAttr> shape;
   for (const std::string &extent : extents)
-    shape.push_back(canonical(extent));
+    shape.push_back(expr(extent));
   inputs.push_back({name, bound});
   // Values below the bound are what the inputs hold, so that they may be indices.
   SmallVector<std::string> ranges;
@@ -99,15 +99,17 @@ Value KernelBuilder::constant(double value, StringRef type) {
   return ConstantOp::create(b, loc, array({}, element), attr);
 }
 
-Value KernelBuilder::extent(StringRef expr) { return ExtentOp::create(b, loc, array({}, b.getIndexType()), expr); }
+Value KernelBuilder::extent(StringRef text) {
+  return ExtentOp::create(b, loc, array({}, b.getIndexType()), expr(text));
+}
 
 Value KernelBuilder::iota(StringRef extent) {
-  StringAttr n = canonical(extent);
+  ExprAttr n = expr(extent);
   return IotaOp::create(b, loc, array({n}, b.getIndexType()), n);
 }
 
 Value KernelBuilder::map(ScalarFn fn, std::vector<Value> operands, const Axes &axes) {
-  SmallVector<StringAttr> shape;
+  SmallVector<ExprAttr> shape;
   for (auto [operand, list] : llvm::zip(operands, axes))
     for (auto [k, axis] : llvm::enumerate(list)) {
       if (shape.size() <= static_cast<size_t>(axis))
@@ -139,7 +141,7 @@ Value KernelBuilder::mask(Value p, Value x, std::vector<int64_t> axes) {
 }
 
 Value KernelBuilder::reduce(Monoid monoid, Value x, int64_t axis) {
-  SmallVector<StringAttr> shape(typeOf(x).getShape());
+  SmallVector<ExprAttr> shape(typeOf(x).getShape());
   shape.erase(shape.begin() + axis);
   return ReduceOp::create(b, loc, array(shape, typeOf(x).getElementType()), monoid, x, axis, FlatSymbolRefAttr());
 }
@@ -148,8 +150,8 @@ Value KernelBuilder::reduce(Monoid monoid, Value x) { return reduce(monoid, x, t
 
 Value KernelBuilder::inner(Value a, Value c, int64_t frame, bool lhsFramed, bool rhsFramed, Monoid monoid,
                            ScalarFn fn) {
-  ArrayRef<StringAttr> left = typeOf(a).getShape(), right = typeOf(c).getShape();
-  SmallVector<StringAttr> shape((lhsFramed ? left : right).take_front(frame));
+  ArrayRef<ExprAttr> left = typeOf(a).getShape(), right = typeOf(c).getShape();
+  SmallVector<ExprAttr> shape((lhsFramed ? left : right).take_front(frame));
   llvm::append_range(shape, left.drop_front(lhsFramed ? frame : 0).drop_back());
   llvm::append_range(shape, right.drop_front((rhsFramed ? frame : 0) + 1));
   Type element = typeOf(a).getElementType();
@@ -160,9 +162,9 @@ Value KernelBuilder::inner(Value a, Value c, int64_t frame, bool lhsFramed, bool
 
 Value KernelBuilder::psi(Value x, std::vector<Value> indices, std::vector<int64_t> dims, const Axes &axes,
                          std::vector<std::string> frameExtents) {
-  SmallVector<StringAttr> shape;
+  SmallVector<ExprAttr> shape;
   for (const std::string &extent : frameExtents)
-    shape.push_back(canonical(extent));
+    shape.push_back(expr(extent));
   for (auto [k, extent] : llvm::enumerate(typeOf(x).getShape()))
     if (!llvm::is_contained(dims, static_cast<int64_t>(k)))
       shape.push_back(extent);
@@ -171,34 +173,35 @@ Value KernelBuilder::psi(Value x, std::vector<Value> indices, std::vector<int64_
 }
 
 Value KernelBuilder::transpose(Value x, std::vector<int64_t> perm) {
-  SmallVector<StringAttr> shape;
+  SmallVector<ExprAttr> shape;
   for (int64_t axis : perm)
     shape.push_back(typeOf(x).getShape()[axis]);
   return TransposeOp::create(b, loc, array(shape, typeOf(x).getElementType()), x, b.getDenseI64ArrayAttr(perm));
 }
 
 Value KernelBuilder::reshape(Value x, std::vector<std::string> extents) {
-  SmallVector<StringAttr> shape;
+  SmallVector<ExprAttr> shape;
   for (const std::string &extent : extents)
-    shape.push_back(canonical(extent));
+    shape.push_back(expr(extent));
   return ReshapeOp::create(b, loc, array(shape, typeOf(x).getElementType()), x);
 }
 
 Value KernelBuilder::slice(Value x, int64_t axis, StringRef start, StringRef count) {
-  SmallVector<StringAttr> shape(typeOf(x).getShape());
-  shape[axis] = canonical(count);
-  return SliceOp::create(b, loc, array(shape, typeOf(x).getElementType()), x, axis, start, shape[axis].getValue());
+  SmallVector<ExprAttr> shape(typeOf(x).getShape());
+  shape[axis] = expr(count);
+  return SliceOp::create(b, loc, array(shape, typeOf(x).getElementType()), x, axis, expr(start).getValue(),
+                         shape[axis].getValue());
 }
 
 Value KernelBuilder::reverse(Value x, int64_t axis) { return ReverseOp::create(b, loc, x.getType(), x, axis); }
 
 Value KernelBuilder::rotate(Value x, StringRef by, int64_t axis) {
-  return RotateOp::create(b, loc, x.getType(), x, by, axis);
+  return RotateOp::create(b, loc, x.getType(), x, expr(by).getValue(), axis);
 }
 
 Value KernelBuilder::cat(Value x, Value y, int64_t axis) {
-  SmallVector<StringAttr> shape(typeOf(x).getShape());
-  shape[axis] = text((typeOf(x).getExtent(axis) + typeOf(y).getExtent(axis)).str());
+  SmallVector<ExprAttr> shape(typeOf(x).getShape());
+  shape[axis] = ExprAttr::get(&getContext(), typeOf(x).getExtent(axis) + typeOf(y).getExtent(axis));
   return CatOp::create(b, loc, array(shape, typeOf(x).getElementType()), x, y, axis);
 }
 
@@ -217,7 +220,7 @@ std::string KernelBuilder::monoid(StringRef name, double identity, StringRef typ
 }
 
 Value KernelBuilder::reduce(const std::string &monoid, Value x, int64_t axis) {
-  SmallVector<StringAttr> shape(typeOf(x).getShape());
+  SmallVector<ExprAttr> shape(typeOf(x).getShape());
   shape.erase(shape.begin() + axis);
   return ReduceOp::create(b, loc, array(shape, typeOf(x).getElementType()), Monoid::user, x, axis,
                           FlatSymbolRefAttr::get(text(monoid)));

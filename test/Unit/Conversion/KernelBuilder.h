@@ -85,8 +85,8 @@ public:
   static ArrayType typeOf(Value value) { return mlir::cast<ArrayType>(value.getType()); }
 
 private:
-  ArrayType array(llvm::ArrayRef<mlir::StringAttr> shape, mlir::Type type);
-  mlir::StringAttr canonical(llvm::StringRef extent);
+  ArrayType array(llvm::ArrayRef<ExprAttr> shape, mlir::Type type);
+  ExprAttr expr(llvm::StringRef text);
   mlir::StringAttr text(llvm::StringRef value);
   mlir::ArrayAttr attributes(const Axes &axes);
 

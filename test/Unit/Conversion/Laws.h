@@ -92,7 +92,7 @@ public:
 private:
   mlir::Block *body(const Shape &extents, Element element, mlir::Type &type);
   template <typename Op> Op create(const Values &operands);
-  mlir::ArrayAttr texts(const Shape &extents);
+  mlir::ArrayAttr exprs(const Shape &extents);
   static std::string indexName(llvm::StringRef extent);
 
   mlir::OwningOpRef<mlir::ModuleOp> module;

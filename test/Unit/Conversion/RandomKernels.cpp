@@ -161,7 +161,7 @@ private:
     Term p = predicate();
     if (pick(3) == 0) {
       Value i = b.iota(pick(2) ? "3" : "M");
-      int64_t axis = K::typeOf(i).getShape()[0].getValue() == "3" ? 2 : 1;
+      int64_t axis = K::typeOf(i).getExtent(0) == SymExpr(3) ? 2 : 1;
       return floats.push_back({b.map(Fn::mul, {b.cast(i, "f64", true), b.constant(0.25)}), {axis}});
     }
     if (pick(2)) {
@@ -192,12 +192,12 @@ private:
         alike.push_back(term);
     Term y = alike[pick(alike.size())];
     unsigned position = pick(x.axes.size());
-    std::string extent = K::typeOf(x.value).getShape()[position].str();
+    std::string extent = K::typeOf(x.value).getExtent(position).str();
     Term both = {b.cat(x.value, y.value, position), x.axes};
     if (pick(2))
       return add(reduce(monoid(), both, position));
     std::string half = "(" + extent + ")/2";
-    both.value = b.slice(both.value, position, SymExpr::parse(half)->str(), extent);
+    both.value = b.slice(both.value, position, half, extent);
     add(both);
   }
 

@@ -409,7 +409,7 @@ onf.kernel @paged attributes {
      %length: !moa.array<[], i32>, %R: !moa.array<[N], f32>):
   onf.for ["i"] in ["N"] {
   ^bb0(%i: index):
-    %n = onf.load %length[] times [] plus "0" : !moa.array<[], i32> -> i32
+    %n = onf.load %length[] : !moa.array<[], i32> -> i32
     %ni = arith.index_cast %n : i32 to index
     %r = onf.fold "j" in "4*M" : f32 {
     ^bb0(%j: index):
@@ -418,12 +418,12 @@ onf.kernel @paged attributes {
       %c4 = arith.constant 4 : index
       %page = arith.floordivsi %j, %c4 : index
       %slot = arith.remsi %j, %c4 : index
-      %t = onf.load %table[%page] times ["table.s0"] plus "0" : !moa.array<[M], i32> -> i32
+      %t = onf.load %table[%page] : !moa.array<[M], i32> -> i32
       %ti = arith.index_cast %t : i32 to index
       %dot = onf.fold "k" in "8" : f32 {
       ^bb0(%k: index):
-        %x = onf.load %Q[%i, %k] times ["Q.s0", "Q.s1"] plus "0" : !moa.array<[N, 8], f32> -> f32
-        %y = onf.load %K[%ti, %slot, %k] times ["K.s0", "K.s1", "K.s2"] plus "0" : !moa.array<[P, 4, 8], f32> -> f32
+        %x = onf.load %Q[%i, %k] : !moa.array<[N, 8], f32> -> f32
+        %y = onf.load %K[%ti, %slot, %k] : !moa.array<[P, 4, 8], f32> -> f32
         %z = arith.mulf %x, %y : f32
         %a = onf.acc add "s" carries [] in [] refs() mul [] : () -> f32 { onf.yield %z : f32 } repair {}
         onf.yield %a : f32
@@ -432,7 +432,7 @@ onf.kernel @paged attributes {
       %a = onf.acc add "s" carries [] in [] refs() mul [] : () -> f32 { onf.yield %e : f32 } repair {}
       onf.yield %a : f32
     }
-    onf.store %r, %R[%i] times ["R.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %R[%i] : f32, !moa.array<[N], f32>
   }
 }
 )";
@@ -478,14 +478,14 @@ onf.kernel @narrow attributes {symbols = ["N"], requires = [], arg_names = ["X"]
 ^bb0(%X: !moa.array<[N], f32>, %R: !moa.array<[N], f32>):
   onf.for ["i"] in ["N"] {
   ^bb0(%i: index):
-    %x = onf.load %X[%i] times ["X.s0"] plus "0" : !moa.array<[N], f32> -> f32
+    %x = onf.load %X[%i] : !moa.array<[N], f32> -> f32
     %h = arith.truncf %x : f32 to $H
     %s = arith.addf %h, %h : $H
     %e = math.exp %s : $H
     %p = arith.cmpf olt, %e, %s : $H
     %m = arith.select %p, %s, %e : $H
     %y = arith.extf %m : $H to f32
-    onf.store %y, %R[%i] times ["R.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %y, %R[%i] : f32, !moa.array<[N], f32>
   }
 }
 )",
@@ -512,9 +512,9 @@ onf.kernel @map attributes {symbols = ["N"], requires = [], arg_names = ["X"],
 ^bb0(%X: !moa.array<[N], $C>, %R: !moa.array<[N], $C>):
   onf.for ["i"] in ["N"] {
   ^bb0(%i: index):
-    %x = onf.load %X[%i] times ["X.s0"] plus "0" : !moa.array<[N], $C> -> $C
+    %x = onf.load %X[%i] : !moa.array<[N], $C> -> $C
     %y = $F %x : $C
-    onf.store %y, %R[%i] times ["R.s0"] plus "0" : $C, !moa.array<[N], $C>
+    onf.store %y, %R[%i] : $C, !moa.array<[N], $C>
   }
 }
 )",

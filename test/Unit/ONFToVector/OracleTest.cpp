@@ -50,10 +50,9 @@ public:
   void check(const ONFToVectorOptions &options, double tolerance);
 
 private:
-  int64_t extent(StringAttr expression) {
-    return *getSymExpr(expression).evaluate([&](llvm::StringRef name) -> std::optional<int64_t> {
-      return inputs.symbols.at(name.str());
-    });
+  int64_t extent(ExprAttr expression) {
+    return *expression.getValue().evaluate(
+        [&](llvm::StringRef name) -> std::optional<int64_t> { return inputs.symbols.at(name.str()); });
   }
   void addInput(ArrayType type, std::mt19937 &random);
   void addSlots(ArrayType type, const std::vector<int64_t> &shape, char *bytes, bool scalar);
@@ -134,7 +133,7 @@ void Trial::addInput(ArrayType type, std::mt19937 &random) {
   Type element = type.getElementType();
   Array array;
   int64_t count = 1;
-  for (StringAttr expression : type.getShape()) {
+  for (ExprAttr expression : type.getShape()) {
     array.shape.push_back(extent(expression));
     count *= array.shape.back();
   }

@@ -32,14 +32,14 @@ onf.kernel @attention attributes {
     %zero = arith.constant 0.0 : $C
     %ratio = onf.extent "H / G"
     %g = arith.floordivsi %h, %ratio : index
-    %s0 = onf.load %scale[] times [] plus "0" : !moa.array<[], $C> -> $C
+    %s0 = onf.load %scale[] : !moa.array<[], $C> -> $C
     %m, %l, %o, %any = onf.fold "j" in "M" $FLIFT $PIECES : $C, $C, !moa.array<[$D], $C>, i1 {
     ^bb0(%j: index):
       $GUARD
       %dot = onf.fold "k" in "$D" : $C {
       ^bb0(%k: index):
-        %q = onf.load %Q[%b, %h, %i, %k] times ["Q.s0", "Q.s1", "Q.s2", "Q.s3"] plus "0" : !moa.array<[B, H, N, $D], $T> -> $T
-        %kk = onf.load %K[%b, %g, %j, %k] times ["K.s0", "K.s1", "K.s2", "K.s3"] plus "0" : !moa.array<[B, G, M, $D], $T> -> $T
+        %q = onf.load %Q[%b, %h, %i, %k] : !moa.array<[B, H, N, $D], $T> -> $T
+        %kk = onf.load %K[%b, %g, %j, %k] : !moa.array<[B, G, M, $D], $T> -> $T
         $WIDENQK
         %a = onf.acc add "dot" carries [] in [] refs() mul [] : () -> $C {
           %p = arith.mulf %qw, %kw : $C
@@ -64,7 +64,7 @@ onf.kernel @attention attributes {
       }
       %ao = onf.acc add "o" carries ["d"] in ["$D"] $ROUNDS refs(%am) mul [$INF : $C] : ($C) -> !moa.array<[$D], $C> {
       ^bb0(%d: index):
-        %v = onf.load %V[%b, %g, %j, %d] times ["V.s0", "V.s1", "V.s2", "V.s3"] plus "0" : !moa.array<[B, G, M, $D], $T> -> $T
+        %v = onf.load %V[%b, %g, %j, %d] : !moa.array<[B, G, M, $D], $T> -> $T
         $WIDENV
         %p = arith.mulf %e, %vw : $C
         onf.yield %p : $C
@@ -84,13 +84,13 @@ onf.kernel @attention attributes {
     %sum = arith.addf %m, %ll : $C
     %minf = arith.constant $INF : $C
     %lse = arith.select %any, %sum, %minf : $C
-    onf.store %lse, %L[%b, %h, %i] times ["lse.s0", "lse.s1", "lse.s2"] plus "0" : $C, !moa.array<[B, H, N], $C>
+    onf.store %lse, %L[%b, %h, %i] : $C, !moa.array<[B, H, N], $C>
     onf.for ["d"] in ["$D"] {
     ^bb0(%d: index):
       %od = onf.at %o[%d] : !moa.array<[$D], $C> -> $C
       %quot = arith.divf %od, %l : $C
       %out = arith.select %any, %quot, %zero : $C
-      onf.store %out, %O[%b, %h, %i, %d] times ["O.s0", "O.s1", "O.s2", "O.s3"] plus "0" : $C, !moa.array<[B, H, N, $D], $T>
+      onf.store %out, %O[%b, %h, %i, %d] : $C, !moa.array<[B, H, N, $D], $T>
     }
   }
 }
@@ -106,14 +106,14 @@ onf.kernel @norm attributes {
   ^bb0(%i: index):
     %m = onf.fold "j" in "M" : $C {
     ^bb0(%j: index):
-      %x = onf.load %X[%i, %j] times ["X.s0", "X.s1"] plus "0" : !moa.array<[N, M], $C> -> $C
+      %x = onf.load %X[%i, %j] : !moa.array<[N, M], $C> -> $C
       %ax = math.absf %x : $C
       %a = onf.acc max "m" carries [] in [] refs() mul [] : () -> $C { onf.yield %ax : $C } repair {}
       onf.yield %a : $C
     }
     %t = onf.fold "j" in "M" : $C {
     ^bb0(%j: index):
-      %x = onf.load %X[%i, %j] times ["X.s0", "X.s1"] plus "0" : !moa.array<[N, M], $C> -> $C
+      %x = onf.load %X[%i, %j] : !moa.array<[N, M], $C> -> $C
       %y = arith.divf %x, %m : $C
       %z = arith.mulf %y, %y : $C
       %a = onf.acc add "t" carries [] in [] refs() mul [] : () -> $C { onf.yield %z : $C } repair {}
@@ -121,7 +121,7 @@ onf.kernel @norm attributes {
     }
     %root = math.sqrt %t : $C
     %r = arith.mulf %m, %root : $C
-    onf.store %r, %R[%i] times ["R.s0"] plus "0" : $C, !moa.array<[N], $C>
+    onf.store %r, %R[%i] : $C, !moa.array<[N], $C>
   }
 }
 )";
@@ -136,13 +136,13 @@ onf.kernel @product attributes {
   ^bb0(%i: index, %p: index):
     %s = onf.fold "k" in "M" : $C {
     ^bb0(%k: index):
-      %x = onf.load %A[%i, %k] times ["A.s0", "A.s1"] plus "0" : !moa.array<[N, M], $C> -> $C
-      %y = onf.load %B[%k, %p] times ["B.s0", "B.s1"] plus "0" : !moa.array<[M, P], $C> -> $C
+      %x = onf.load %A[%i, %k] : !moa.array<[N, M], $C> -> $C
+      %y = onf.load %B[%k, %p] : !moa.array<[M, P], $C> -> $C
       %z = arith.mulf %x, %y : $C
       %a = onf.acc add "s" carries [] in [] refs() mul [] : () -> $C { onf.yield %z : $C } repair {}
       onf.yield %a : $C
     }
-    onf.store %s, %C[%i, %p] times ["C.s0", "C.s1"] plus "0" : $C, !moa.array<[N, P], $C>
+    onf.store %s, %C[%i, %p] : $C, !moa.array<[N, P], $C>
   }
 }
 )";
@@ -156,11 +156,11 @@ onf.kernel @total attributes {
   onf.for [] in [] {
     %s = onf.fold "k" in "N" : $C {
     ^bb0(%k: index):
-      %x = onf.load %X[%k] times ["X.s0"] plus "0" : !moa.array<[N], $C> -> $C
+      %x = onf.load %X[%k] : !moa.array<[N], $C> -> $C
       %a = onf.acc add "s" carries [] in [] refs() mul [] : () -> $C { onf.yield %x : $C } repair {}
       onf.yield %a : $C
     }
-    onf.store %s, %R[] times [] plus "0" : $C, !moa.array<[], $C>
+    onf.store %s, %R[] : $C, !moa.array<[], $C>
   }
 }
 )";

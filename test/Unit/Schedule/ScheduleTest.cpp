@@ -180,7 +180,7 @@ onf.kernel @f attributes {symbols = ["H", "N", "M"], requires = [], arg_names = 
     ^bb0(%j: index):
       %s = onf.fold "k" in "INNER" : TYPE {
       ^bb0(%k: index):
-        %q = onf.load %Q[%h, %i, %k] times ["Q.s0", "Q.s1", "Q.s2"] plus "0" : !moa.array<[H, "ROWS", "INNER"], TYPE> -> TYPE
+        %q = onf.load %Q[%h, %i, %k] : !moa.array<[H, "ROWS", "INNER"], TYPE> -> TYPE
         %a = onf.acc add "s" carries [] in [] refs() mul [] : () -> TYPE {
           onf.yield %q : TYPE
         } repair {
@@ -189,7 +189,7 @@ onf.kernel @f attributes {symbols = ["H", "N", "M"], requires = [], arg_names = 
       }
       %a = onf.acc add "o" carries ["d"] in ["CARRIED"] refs() mul [] : () -> !moa.array<["CARRIED"], TYPE> {
       ^bb0(%d: index):
-        %v = onf.load %V[%j, %d] times ["V.s0", "V.s1"] plus "0" : !moa.array<[M, "CARRIED"], TYPE> -> TYPE
+        %v = onf.load %V[%j, %d] : !moa.array<[M, "CARRIED"], TYPE> -> TYPE
         %p = arith.mulf %s, %v : TYPE
         onf.yield %p : TYPE
       } repair {
@@ -199,7 +199,7 @@ onf.kernel @f attributes {symbols = ["H", "N", "M"], requires = [], arg_names = 
     onf.for ["d"] in ["CARRIED"] {
     ^bb0(%d: index):
       %x = onf.at %o[%d] : !moa.array<["CARRIED"], TYPE> -> TYPE
-      onf.store %x, %O[%h, %i, %d] times ["O.s0", "O.s1", "O.s2"] plus "0" : TYPE, !moa.array<[H, "ROWS", "CARRIED"], TYPE>
+      onf.store %x, %O[%h, %i, %d] : TYPE, !moa.array<[H, "ROWS", "CARRIED"], TYPE>
     }
   }
 })";

@@ -19,7 +19,7 @@ static Value remainder(ScalarCode &code, Value x, Value y, StringRef name = "") 
 static Value placeTile(ScalarCode &code, const TileContext &context, Value number) {
   if (!context.plan.shape.descending)
     return number;
-  Value one = code.index(1), count = code.symbol(context.rowTiles().str()),
+  Value one = code.index(1), count = code.symbol(context.rowTiles()),
         last = arith::SubIOp::create(code.b, code.loc, count, one);
   return arith::SubIOp::create(code.b, code.named("tile"), last, number);
 }
@@ -36,12 +36,12 @@ static std::pair<Value, Value> orderInWaves(ScalarCode &code, const TileContext 
   int64_t rank = plan.nest.getExtents().size();
   SymExpr outer(1);
   for (int64_t axis = 0; axis + 1 < rank; ++axis)
-    outer = outer * *SymExpr::parse(context.extent(axis));
+    outer = outer * context.extent(axis);
   int64_t bytesPerKey = 0;
   for (const auto *operands : {&plan.keyOperands, &plan.valueOperands})
     for (const TileOperand &operand : *operands)
       bytesPerKey += operand.columns * operand.getBytes();
-  Value one = code.index(1), all = code.symbol(outer.str());
+  Value one = code.index(1), all = code.symbol(outer);
   Value keys = b.createOrFold<arith::MaxSIOp>(code.loc, code.symbol(plan.fold.getExtent()), one);
   Value bytes = arith::MulIOp::create(b, code.loc, keys, code.index(bytesPerKey));
   Value fitting = divide(code, code.index(plan.shape.groupBytes), bytes);
@@ -63,7 +63,7 @@ BlockRows bindBlock(ScalarCode &code, const TileContext &context, Value block) {
   int64_t rank = plan.nest.getExtents().size();
   Block &body = plan.nest.getBody().front();
   // At most the number of blocks, so that divisions have 32 bits.
-  Value count = code.symbol(context.rowTiles().str()), tile, rest;
+  Value count = code.symbol(context.rowTiles()), tile, rest;
   if (auto symbol = count.getDefiningOp<device::SymbolOp>())
     symbol->setLoc(code.named("row_tiles"));
   count = code.narrow(count);

@@ -183,7 +183,7 @@ Running Consumer::iterate(Value n, const Running &olds, std::optional<bool> know
 /// Returns whether the last tile may have rows of an accumulator's operand beyond the fold's range.
 /// For example, the operand may be longer, or a step may not divide its axis.
 bool Consumer::hasRowsBeyond() {
-  SymExpr range = *SymExpr::parse(plan.fold.getExtent());
+  SymExpr range = plan.fold.getExtent();
   return !SymExpr::mod(range, SymExpr(plan.shape.keys)).isZero() &&
          llvm::any_of(plan.valueOperands, [&](const TileOperand &operand) {
            SymExpr size = LoadOp(operand.load).getArray().getType().getExtent(operand.rowAxis);

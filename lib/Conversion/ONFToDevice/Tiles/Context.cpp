@@ -1,6 +1,5 @@
 //===- Context.cpp - names that all parts of a tile kernel use ------------===//
 #include "lib/Conversion/ONFToDevice/Tiles/Context.h"
-#include "lib/Analysis/Subscripts.h"
 #include "lib/Conversion/ONFToDevice/Tiles/GuardTiles.h"
 
 using namespace mlir;
@@ -49,9 +48,9 @@ void nameValue(ScalarCode &code, Value value, StringRef name) {
 void clampLoads(ScalarCode &code, const TilePlan &plan) {
   code.clampsLoads = true;
   for (auto [index, size] :
-       llvm::zip(plan.nest.getBody().getArguments(), plan.nest.getExtents().getAsValueRange<StringAttr>()))
-    code.indices[index] = *SymExpr::parse(size);
-  code.indices[plan.keyIndex()] = *SymExpr::parse(plan.fold.getExtent());
+       llvm::zip(plan.nest.getBody().getArguments(), plan.nest.getExtents().getAsValueRange<ExprAttr>()))
+    code.indices[index] = size;
+  code.indices[plan.keyIndex()] = plan.fold.getExtent();
 }
 
 static bool canClamp(const TilePlan &plan, Value condition, llvm::DenseMap<Operation *, bool> &known) {
@@ -65,9 +64,7 @@ static bool canClamp(const TilePlan &plan, Value condition, llvm::DenseMap<Opera
     return true;
   if (auto found = known.find(op); found != known.end())
     return found->second;
-  auto load = dyn_cast<LoadOp>(op);
-  bool isAddressed = !load || load.getArray().getType().getRank() == 0 || getSubscripts(load);
-  bool result = isAddressed && (load || isPure(op)) && op->getNumRegions() == 0 &&
+  bool result = isPure(op) && op->getNumRegions() == 0 &&
                 llvm::all_of(op->getOperands(), [&](Value operand) { return canClamp(plan, operand, known); });
   return known[op] = result;
 }

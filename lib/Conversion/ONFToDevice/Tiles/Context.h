@@ -71,14 +71,12 @@ bool isUniform(const TilePlan &plan, mlir::Value value);
 /// The subject of a kernel. Nothing in it changes while the kernel is emitted.
 struct TileContext {
   TileContext(const TilePlan &plan, device::ProgramOp program, unsigned number, mlir::OpBuilder &b);
-  llvm::StringRef extent(unsigned axis) const {
-    return llvm::cast<mlir::StringAttr>(plan.nest.getExtents()[axis]).getValue();
-  }
+  const SymExpr &extent(unsigned axis) const { return getSymExpr(plan.nest.getExtents()[axis]); }
   /// Returns the extent of the rows.
-  llvm::StringRef rowExtent() const { return extent(plan.nest.getExtents().size() - 1); }
+  const SymExpr &rowExtent() const { return extent(plan.nest.getExtents().size() - 1); }
   /// Returns the number of tiles of rows and of keys.
-  SymExpr rowTiles() const { return tilesOf(*SymExpr::parse(rowExtent()), plan.shape.rows()); }
-  SymExpr keyTiles() const { return tilesOf(*SymExpr::parse(plan.fold.getExtent()), plan.shape.keys); }
+  SymExpr rowTiles() const { return tilesOf(rowExtent(), plan.shape.rows()); }
+  SymExpr keyTiles() const { return tilesOf(plan.fold.getExtent(), plan.shape.keys); }
   /// Returns a name for an array of the workspace that no other array has.
   std::string freshName(llvm::StringRef wish) const;
 

@@ -58,8 +58,7 @@ Values Contraction::contractPrologue(Value firstRow) {
     auto isOfRows = [&](unsigned k) {
       const TileOperand &operand = plan.rowOperands[k];
       return contraction.length == operand.columns &&
-             isSameTile(contraction.left, operand, contraction.fold.getBody().getArgument(0),
-                        LoadOp(operand.load).getTerms().back());
+             isSameTile(contraction.left, operand, contraction.fold.getBody().getArgument(0), operand.getInner());
     };
     unsigned k = 0;
     while (!isOfRows(k))

@@ -64,20 +64,17 @@ static std::optional<unsigned> findRowAxis(const TilePlan &plan, const Rings &ri
   Value ring = rings.forResults(element);
   if (!ring || rank < 2 || rank > 5 ||
       cast<RingType>(ring.getType()).getColumns() < padded(columnsOf(plan, accumulator)) ||
-      columnsOf(plan, accumulator) % 8 != 0 || store.getTerms().size() != rank || store.getConstant() != "0" ||
+      columnsOf(plan, accumulator) % 8 != 0 || !store.getSubscripts().isIdentity() ||
       store.getTerms().back() != loopIndex || !store.getValue().getType().isF32())
     return std::nullopt;
   auto kernel = store->getParentOfType<onf::KernelOp>();
   unsigned number = cast<BlockArgument>(store.getArray()).getArgNumber();
   if (kernel.isTemporary(number)) // launchers have TMA descriptors of outputs only
     return std::nullopt;
-  StringRef name = kernel.getArrayName(number);
   std::optional<unsigned> rowAxis;
   rows::Dependence deps;
   for (unsigned axis = 0; axis < rank; ++axis) {
     Value term = store.getTerms()[axis];
-    if (cast<StringAttr>(store.getCoefficients()[axis]).getValue() != (name + ".s" + Twine(axis)).str())
-      return std::nullopt;
     if (term == row && axis + 1 != rank)
       rowAxis = axis;
     else if (axis + 1 != rank && (deps.on(term, row) || deps.on(term, loopIndex)))
@@ -103,9 +100,9 @@ static SmallVector<unsigned> accumulatorsOf(const TilePlan &plan, ForOp loop) {
           !is_contained(which, plan.folded.accumulators.size() + k))
         which.push_back(plan.folded.accumulators.size() + k);
   });
-  StringRef extent = cast<StringAttr>(loop.getExtents()[0]).getValue();
+  const SymExpr &extent = getSymExpr(loop.getExtents()[0]);
   for (unsigned k = 0; which.empty(); ++k)
-    if (extent == std::to_string(plan.folded.accumulators[k].extents[0]))
+    if (extent == plan.folded.accumulators[k].extents[0])
       which.push_back(k);
   return which;
 }
@@ -238,16 +235,11 @@ bool Epilogue::storesPairs(StoreOp store, Value loopIndex, unsigned accumulator)
   unsigned number = cast<BlockArgument>(store.getArray()).getArgNumber(), rank = store.getArray().getType().getRank();
   int64_t extent = columnsOf(plan, accumulator);
   if (!kernel.isTemporary(number) || !store.getArray().getType().getElementType().isF32() || rank == 0 ||
-      store.getTerms().size() != rank || store.getConstant() != "0" || store.getTerms().back() != loopIndex ||
-      padded(extent) != extent || store.getArray().getType().getExtent(rank - 1) != SymExpr(extent))
+      !store.getSubscripts().isIdentity() || store.getTerms().back() != loopIndex || padded(extent) != extent ||
+      store.getArray().getType().getExtent(rank - 1) != SymExpr(extent))
     return false;
   rows::Dependence deps;
-  for (unsigned axis = 0; axis < rank; ++axis)
-    if (cast<StringAttr>(store.getCoefficients()[axis]).getValue() !=
-            (kernel.getArrayName(number) + ".s" + Twine(axis)).str() ||
-        (axis + 1 != rank && deps.on(store.getTerms()[axis], loopIndex)))
-      return false;
-  return true;
+  return llvm::none_of(store.getTerms().drop_back(), [&](Value term) { return deps.on(term, loopIndex); });
 }
 
 /// Emits the stores of a block for each row, or for each element of an accumulator.

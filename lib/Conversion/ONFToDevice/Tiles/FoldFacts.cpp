@@ -163,17 +163,10 @@ llvm::DenseSet<Operation *> FoldFacts::findLoadsOfBounds() {
 /// each axis is then an outer index of the nest with the extent of the axis.
 bool FoldFacts::isSameForBlock(LoadOp load) {
   auto type = load.getArray().getType();
-  if (load.getTerms().size() != type.getRank() || load.getConstant() != "0")
-    return false;
-  auto kernel = load->getParentOfType<onf::KernelOp>();
-  unsigned number = cast<BlockArgument>(load.getArray()).getArgNumber();
-  StringRef name = kernel.getArrayName(number);
   Block::BlockArgListType outer = plan.nest.getBody().getArguments().drop_back();
   for (unsigned axis = 0; axis < type.getRank(); ++axis) {
-    auto found = llvm::find(outer, load.getTerms()[axis]);
-    if (found == outer.end() ||
-        cast<StringAttr>(plan.nest.getExtents()[found - outer.begin()]).getValue() != type.getExtent(axis).str() ||
-        cast<StringAttr>(load.getCoefficients()[axis]).getValue() != (name + ".s" + Twine(axis)).str())
+    auto found = llvm::find(outer, load.getIndex(axis).getValue());
+    if (found == outer.end() || getSymExpr(plan.nest.getExtents()[found - outer.begin()]) != type.getExtent(axis))
       return false;
   }
   return true;

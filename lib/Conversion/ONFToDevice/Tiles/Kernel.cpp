@@ -54,7 +54,7 @@ static LogicalResult lower(const TilePlan &plan, device::ProgramOp program, unsi
   streamK.emitClear(arrays);
 
   // The block: its shared memory, its rows, and its tiles.
-  beginKernel(b, plan.nest, program, Twine(number), streamK.countGrid().str(), plan.shape.threads());
+  beginKernel(b, plan.nest, program, Twine(number), streamK.countGrid(), plan.shape.threads());
   ScalarCode code = makeCode(context, arrays);
   Rings rings(context, code, streamK.isPersistent());
   SmallVector<TileResult> results = planResults(code, context, rings);

@@ -82,12 +82,12 @@ static void hideStrides(ScalarCode &code, device::MapOp op) {
     return;
   OpBuilder::InsertionGuard guard(code.b);
   code.b.setInsertionPoint(op);
-  llvm::StringMap<Value> hidden;
+  llvm::DenseMap<ExprAttr, Value> hidden;
   op.walk([&](device::SymbolOp symbol) {
     if (llvm::none_of(symbol->getUsers(),
                       [&](Operation *user) { return isa<arith::MulIOp>(user) && isOfElement(op, user->getResult(0)); }))
       return;
-    Value &value = hidden[symbol.getExpr()];
+    Value &value = hidden[symbol.getExprAttr()];
     if (!value)
       value = device::OpaqueOp::create(code.b, code.loc, code.symbol(symbol.getExpr()));
     symbol.replaceAllUsesWith(value);

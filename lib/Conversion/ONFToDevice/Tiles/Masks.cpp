@@ -212,7 +212,7 @@ void Masks::bindNearest(ValueRange at, Value first, Value start) {
   if (start)
     first = arith::AddIOp::create(b, code.loc, first, start);
   Value row = arith::AddIOp::create(b, code.loc, rows.base, at[0]);
-  auto last = [&](StringRef extent) -> Value {
+  auto last = [&](const SymExpr &extent) -> Value {
     Value one = code.index(1);
     return arith::SubIOp::create(b, code.loc, code.symbol(extent), one);
   };

@@ -19,27 +19,25 @@ void TmaCopies::copyAt(const TileOperand &operand, Value first, Value column, co
     auto plus = [&](Value part) { sum = sum ? b.createOrFold<arith::AddIOp>(code.loc, sum, part) : part; };
     for (auto &[term, factor] : subscript.terms)
       if (term != operand.moving) {
-        Value times = code.symbol(factor.str());
+        Value times = code.symbol(factor);
         plus(b.createOrFold<arith::MulIOp>(code.loc, code.eval(term), times));
       }
     if (!sum || !subscript.constant.isZero())
-      plus(code.symbol(subscript.constant.str()));
+      plus(code.symbol(subscript.constant));
     coordinates.push_back(sum);
   }
   code.close();
   Value array = program.getBody().getArgument(cast<BlockArgument>(LoadOp(operand.load).getArray()).getArgNumber());
-  device::CopyOp::create(b, code.loc, array, coordinates, column, b.getI64IntegerAttr(operand.rowAxis), StringAttr(),
-                         ring.tiles, stage, ring.full, stage);
+  device::CopyOp::create(b, code.loc, array, coordinates, column, b.getI64IntegerAttr(operand.rowAxis),
+                         ExprAttr::get(b.getContext(), 1), ring.tiles, stage, ring.full, stage);
 }
 
 /// Returns an index of an operand. A computed one is named after the axis, for example `g` in
 /// K : T[B, G, M, D].
-static Value coordinate(ScalarCode &code, LoadOp load, unsigned axis, Value term) {
-  Value index = code.eval(term);
-  std::string symbol = load.getArray().getType().getShape()[axis].str();
-  bool isWord = llvm::all_of(symbol, [](char c) { return llvm::isAlnum(c) || c == '_'; });
-  if (isWord && !llvm::isDigit(symbol.front()))
-    nameValue(code, index, llvm::StringRef(symbol).lower());
+static Value coordinate(ScalarCode &code, LoadOp load, unsigned axis) {
+  Value index = code.eval(load.getIndex(axis).getValue());
+  if (auto symbol = load.getArray().getType().getExtent(axis).getSymbol())
+    nameValue(code, index, llvm::StringRef(*symbol).lower());
   return index;
 }
 
@@ -48,12 +46,11 @@ void TmaCopies::copy(const TileOperand &operand, Value first, const Ring &ring, 
     return copyAt(operand, first, Value(), ring, stage);
   Values coordinates;
   Value rows = operand.isTransposed ? code.index(0) : first;
-  for (auto [axis, term] : llvm::enumerate(operand.load.getTerms().drop_back()))
-    coordinates.push_back(axis == operand.rowAxis ? rows : coordinate(code, operand.load, axis, term));
+  for (unsigned axis = 0; axis + 1 < operand.load.getArray().getType().getRank(); ++axis)
+    coordinates.push_back(axis == operand.rowAxis ? rows : coordinate(code, operand.load, axis));
   Value array = program.getBody().getArgument(cast<BlockArgument>(operand.load.getArray()).getArgNumber());
   device::CopyOp::create(b, code.loc, array, coordinates, operand.isTransposed ? first : Value(),
-                         b.getI64IntegerAttr(operand.rowAxis),
-                         operand.step == SymExpr(1) ? StringAttr() : b.getStringAttr(operand.step.str()), ring.tiles,
+                         b.getI64IntegerAttr(operand.rowAxis), ExprAttr::get(b.getContext(), operand.step), ring.tiles,
                          stage, ring.full, stage);
 }
 

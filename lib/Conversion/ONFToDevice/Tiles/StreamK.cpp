@@ -48,7 +48,7 @@ static constexpr int64_t kClearThreads = 128;
 SymExpr StreamK::countBlocks() const {
   SymExpr blocks = context.rowTiles();
   for (unsigned axis = 0; axis + 1 < plan.nest.getExtents().size(); ++axis)
-    blocks = *SymExpr::parse(context.extent(axis)) * blocks;
+    blocks = context.extent(axis) * blocks;
   return blocks;
 }
 
@@ -130,7 +130,7 @@ SymExpr StreamK::countSplitBlocks() const {
   SymExpr all = countBlocks(), slots(plan.shape.shares), one(1);
   SymExpr rounds = SymExpr::floorDiv(all, slots), rest = SymExpr::mod(all, slots);
   // A negative extent is an empty range. Divided by a number that no extent reaches, it gives −1.
-  SymExpr extent = *SymExpr::parse(plan.fold.getExtent());
+  const SymExpr &extent = plan.fold.getExtent();
   SymExpr keys = extent * (SymExpr::floorDiv(extent, SymExpr(int64_t(1) << 48)) + one);
   // Not 0 if there are a full wave, enough keys and enough to gain. ⌊2x/(x + 1)⌋ is then 1.
   SymExpr some = rounds * SymExpr::floorDiv(keys, SymExpr(leastSplitTiles * plan.shape.keys)) *
@@ -145,8 +145,7 @@ void StreamK::emitClear(const IRMapping &arrays) {
     return;
   OpBuilder::InsertionGuard guard(b);
   int64_t counters = countCounters(), blocks = llvm::divideCeil(counters, kClearThreads);
-  auto kernel =
-      beginKernel(b, plan.nest, program, Twine(context.number) + "_clear", std::to_string(blocks), kClearThreads);
+  auto kernel = beginKernel(b, plan.nest, program, Twine(context.number) + "_clear", blocks, kClearThreads);
   kernel->setAttr(device::kAlwaysAttr, b.getUnitAttr());
   ScalarCode code(b, arrays, plan.nest.getLoc());
   Value block = device::BlockOp::create(b, code.loc, b.getIndexType());
@@ -175,7 +174,7 @@ BlockNumber StreamK::findBlock(ScalarCode &code) {
     return arith::SubIOp::create(b, name.empty() ? code.loc : code.named(name), x, y);
   };
   // A grid has fewer than 2^31 blocks, so that divisions have 32 bits.
-  Value all = code.narrow(code.symbol(countBlocks().str())), slots = code.index(plan.shape.shares);
+  Value all = code.narrow(code.symbol(countBlocks())), slots = code.index(plan.shape.shares);
   Value keys = code.symbol(plan.fold.getExtent());
   auto either = [&](Value x, Value y) -> Value { return arith::OrIOp::create(b, code.loc, x, y); };
   Value rest = code.narrow(arith::RemUIOp::create(b, code.named("rest"), all, slots)), one = code.index(1);

@@ -44,11 +44,11 @@ TileRanges::TileRanges(const TileContext &context) : TilePart(context) {
   for (const TileTerm &term : context.predicate->getTerms()) {
     TileArray range;
     range.axes = axesOf(llvm::to_vector(llvm::make_first_range(term.values)), plan.nest);
-    SymExpr size = *SymExpr::parse(term.ofRow ? context.rowExtent() : plan.fold.getExtent());
+    SymExpr size = term.ofRow ? context.rowExtent() : plan.fold.getExtent();
     range.tiles = tilesOf(size, term.ofRow ? plan.shape.rows() : plan.shape.keys);
     SmallVector<SymExpr> extents;
     for (unsigned axis : range.axes)
-      extents.push_back(*SymExpr::parse(context.extent(axis)));
+      extents.push_back(context.extent(axis));
     extents.push_back(range.tiles);
     extents.push_back(SymExpr(2));
     auto type = ArrayType::get(b.getContext(), extents, b.getI64Type());
@@ -72,8 +72,8 @@ Value TileRanges::flatPlace(ScalarCode &code, const TileArray &range, Value tile
                 : index;
   }
   if (flat)
-    flat = b.createOrFold<arith::AddIOp>(
-        code.loc, b.createOrFold<arith::MulIOp>(code.loc, flat, code.symbol(range.tiles.str())), tile);
+    flat = b.createOrFold<arith::AddIOp>(code.loc,
+                                         b.createOrFold<arith::MulIOp>(code.loc, flat, code.symbol(range.tiles)), tile);
   return flat ? flat : tile;
 }
 
@@ -205,19 +205,19 @@ void TileRanges::emit(const IRMapping &arrays) {
   SymExpr positions = (ofRows ? rowTiles : SymExpr(0)) + (ofKeys ? keyTiles : SymExpr(0));
   SymExpr perIndex = tilesOf(positions, kRangeThreads), blocks = perIndex;
   for (unsigned axis : rangeAxes)
-    blocks = *SymExpr::parse(context.extent(axis)) * blocks;
+    blocks = context.extent(axis) * blocks;
   OpBuilder::InsertionGuard guard(b);
-  beginKernel(b, plan.nest, program, Twine(context.number) + "_ranges", blocks.str(), kRangeThreads);
+  beginKernel(b, plan.nest, program, Twine(context.number) + "_ranges", blocks, kRangeThreads);
   ScalarCode code(b, arrays, plan.nest.getLoc());
   clampLoads(code, plan);
   Value rest = device::BlockOp::create(b, code.loc, b.getIndexType());
-  Value group = rangeAxes.empty() ? rest : code.takeDigit(rest, code.symbol(perIndex.str()), "group");
+  Value group = rangeAxes.empty() ? rest : code.takeDigit(rest, code.symbol(perIndex), "group");
   bindAxes(code, rangeAxes, rest);
   Value thread = device::ThreadOp::create(b, code.loc, b.getIndexType());
   Value position = arith::AddIOp::create(b, code.named("tile"),
                                          arith::MulIOp::create(b, code.loc, group, code.index(kRangeThreads)), thread);
   auto isBelow = [&](const SymExpr &bound) -> Value {
-    return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, position, code.symbol(bound.str()));
+    return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, position, code.symbol(bound));
   };
   emitIfChosen(code, isBelow(positions), [&] {
     if (!ofRows || !ofKeys)
@@ -225,7 +225,7 @@ void TileRanges::emit(const IRMapping &arrays) {
     code.branch(
         isBelow(rowTiles), {}, [&] { return writeRanges(code, true, position), Values(); },
         [&] {
-          Value tile = arith::SubIOp::create(b, code.named("tile"), position, code.symbol(rowTiles.str()));
+          Value tile = arith::SubIOp::create(b, code.named("tile"), position, code.symbol(rowTiles));
           return writeRanges(code, false, tile), Values();
         });
   });

@@ -32,10 +32,10 @@ static constexpr int64_t kHolds = 1, kFails = 2;
 
 TileTable::TileTable(const TileContext &context, TileRanges &ranges) : TilePart(context), ranges(ranges) {
   table.axes = axesOf(context.predicate->getGuard(), plan.nest);
-  table.tiles = tilesOf(*SymExpr::parse(context.rowExtent()), kStrip);
+  table.tiles = tilesOf(context.rowExtent(), kStrip);
   SmallVector<SymExpr> extents;
   for (unsigned axis : table.axes)
-    extents.push_back(*SymExpr::parse(context.extent(axis)));
+    extents.push_back(context.extent(axis));
   extents.push_back(table.tiles);
   extents.push_back(SymExpr(kColumns));
   auto type = ArrayType::get(b.getContext(), extents, b.getI8Type());
@@ -51,7 +51,7 @@ Value TileTable::tablePlace(ScalarCode &code, Value strip) {
 }
 
 TileTruth TileTable::read(ScalarCode &code, const BlockRows &block, Value tile) {
-  Value column = arith::DivUIOp::create(b, code.named("column"), tile, code.symbol(tilesPerColumn().str()));
+  Value column = arith::DivUIOp::create(b, code.named("column"), tile, code.symbol(tilesPerColumn()));
   Value strip = arith::DivUIOp::create(b, code.named("strip"), block.first, code.index(kStrip));
   Value last = arith::DivUIOp::create(b, code.loc, block.last, code.index(kStrip));
   Value bits;
@@ -183,16 +183,16 @@ void TileTable::emit(const IRMapping &arrays) {
   SymExpr keyTiles = context.keyTiles();
   SymExpr perColumn = tilesPerColumn();
   SymExpr columns = SymExpr::floorDiv(keyTiles + perColumn - SymExpr(1), perColumn);
-  SymExpr rowBlocks = tilesOf(*SymExpr::parse(context.rowExtent()), kRows);
+  SymExpr rowBlocks = tilesOf(context.rowExtent(), kRows);
   SymExpr blocks = rowBlocks * columns;
   for (unsigned axis : table.axes)
-    blocks = *SymExpr::parse(context.extent(axis)) * blocks;
+    blocks = context.extent(axis) * blocks;
   OpBuilder::InsertionGuard guard(b);
-  beginKernel(b, plan.nest, program, Twine(context.number) + "_tiles", blocks.str(), kThreads);
+  beginKernel(b, plan.nest, program, Twine(context.number) + "_tiles", blocks, kThreads);
   ScalarCode code(b, arrays, plan.nest.getLoc());
   Value rest = device::BlockOp::create(b, code.loc, b.getIndexType());
-  Value column = code.takeDigit(rest, code.symbol(columns.str()), "column");
-  Value rowBlock = table.axes.empty() ? rest : code.takeDigit(rest, code.symbol(rowBlocks.str()), "block");
+  Value column = code.takeDigit(rest, code.symbol(columns), "column");
+  Value rowBlock = table.axes.empty() ? rest : code.takeDigit(rest, code.symbol(rowBlocks), "block");
   ranges.bindAxes(code, table.axes, rest);
   Value first = arith::MulIOp::create(b, code.named("first_row"), rowBlock, code.index(kRows));
   Value one = code.index(1), rows = code.symbol(context.rowExtent()),
@@ -200,9 +200,9 @@ void TileTable::emit(const IRMapping &arrays) {
   Value lastOfBlock = arith::AddIOp::create(b, code.loc, first, code.index(kRows - 1));
   Value last = arith::MinSIOp::create(b, code.named("last_row"), lastOfBlock, lastOfAll);
   BlockRows block{first, last};
-  Value count = code.symbol(perColumn.str());
+  Value count = code.symbol(perColumn);
   Value from = arith::MulIOp::create(b, code.named("from"), column, count);
-  Value all = code.symbol(keyTiles.str());
+  Value all = code.symbol(keyTiles);
   Value to = arith::MinSIOp::create(b, code.named("to"), arith::AddIOp::create(b, code.loc, from, count), all);
   Value nothing = device::FillOp::create(b, code.named("seen"), typeOver(Over::parts(), b.getI1Type()),
                                          code.constant(b.getBoolAttr(false)));

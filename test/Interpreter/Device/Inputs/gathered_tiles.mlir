@@ -87,6 +87,7 @@ device.program @gathered_tiles attributes {symbols = ["N", "R", "P", "L"], requi
         %free = arith.subi %c1, %parity : index
         %first_page = arith.muli %t, %c8 : index
         device.wait %empty[%stage] parity %free : !keys_empty
+        device.sync_warpgroup // all warps have waited before the first one copies
         scf.for %part = %c0 to %c8 step %c1 {
           %which = arith.addi %first_page, %part : index
           %clamped = arith.minsi %which, %last_page : index

@@ -10,7 +10,7 @@ onf.kernel @gqa attributes {symbols = ["B", "H", "G", "N", "M", "D"], requires =
     %limit = arith.addi %i, %0 : index
     %1 = onf.extent "H/G"
     %g = arith.floordivsi %h, %1 : index
-    %scale0 = onf.load %scale[] times [] plus "0" : !moa.array<[], f32> -> f32
+    %scale0 = onf.load %scale[] : !moa.array<[], f32> -> f32
     %zero = arith.constant 0.0 : f32
     %true = arith.constant true
     %M = onf.extent "M"
@@ -21,9 +21,9 @@ onf.kernel @gqa attributes {symbols = ["B", "H", "G", "N", "M", "D"], requires =
       onf.guard %p
       %dot = onf.fold "k" in "D" : f32 {
       ^bb0(%k: index):
-        %q = onf.load %Q[%b, %h, %i, %k] times ["Q.s0", "Q.s1", "Q.s2", "Q.s3"] plus "0" : !moa.array<[B, H, N, D], bf16> -> bf16
+        %q = onf.load %Q[%b, %h, %i, %k] : !moa.array<[B, H, N, D], bf16> -> bf16
         %qe = arith.extf %q : bf16 to f32
-        %kk = onf.load %K[%b, %g, %j, %k] times ["K.s0", "K.s1", "K.s2", "K.s3"] plus "0" : !moa.array<[B, G, M, D], bf16> -> bf16
+        %kk = onf.load %K[%b, %g, %j, %k] : !moa.array<[B, G, M, D], bf16> -> bf16
         %ke = arith.extf %kk : bf16 to f32
         %product = arith.mulf %qe, %ke : f32
         %a = onf.acc add "dot" carries [] in [] refs() mul [] : () -> f32 {
@@ -49,7 +49,7 @@ onf.kernel @gqa attributes {symbols = ["B", "H", "G", "N", "M", "D"], requires =
       }
       %o = onf.acc add "o" carries ["d"] in ["D"] rounds bf16 refs(%m) mul [0xFF800000 : f32] : (f32) -> !moa.array<[D], f32> {
       ^bb0(%d: index):
-        %v = onf.load %V[%b, %g, %j, %d] times ["V.s0", "V.s1", "V.s2", "V.s3"] plus "0" : !moa.array<[B, G, M, D], bf16> -> bf16
+        %v = onf.load %V[%b, %g, %j, %d] : !moa.array<[B, G, M, D], bf16> -> bf16
         %ve = arith.extf %v : bf16 to f32
         %weighted = arith.mulf %e, %ve : f32
         onf.yield %weighted : f32
@@ -75,10 +75,10 @@ onf.kernel @gqa attributes {symbols = ["B", "H", "G", "N", "M", "D"], requires =
       %x = onf.at %r#2[%d] : !moa.array<[D], f32> -> f32
       %y = arith.divf %x, %sum : f32
       %z = arith.select %r#3, %y, %zero : f32
-      onf.store %z, %O[%b, %h, %i, %d] times ["O.s0", "O.s1", "O.s2", "O.s3"] plus "0" : f32, !moa.array<[B, H, N, D], bf16>
+      onf.store %z, %O[%b, %h, %i, %d] : f32, !moa.array<[B, H, N, D], bf16>
     }
     %log = math.log %sum : f32
     %out = arith.addf %r#0, %log : f32
-    onf.store %out, %lse[%b, %h, %i] times ["lse.s0", "lse.s1", "lse.s2"] plus "0" : f32, !moa.array<[B, H, N], f32>
+    onf.store %out, %lse[%b, %h, %i] : f32, !moa.array<[B, H, N], f32>
   }
 }

@@ -7,8 +7,8 @@ module {
     ^bb0(%b: index, %h: index, %n: index):
       %0 = onf.extent "M - N"
       %1 = arith.addi %n, %0 : index
-      %2 = onf.load %scale[] times [] plus "0" : <[], f32> -> f32
-      %3 = onf.load %slope[%h] times ["slope.s0"] plus "0" : <[H], f32> -> f32
+      %2 = onf.load %scale[] : <[], f32> -> f32
+      %3 = onf.load %slope[%h] : <[H], f32> -> f32
       %true = arith.constant true
       %4 = onf.extent "M"
       %5 = onf.extent "N"
@@ -18,9 +18,9 @@ module {
         onf.guard %10
         %11 = onf.fold "k" in "128" : f32 {
         ^bb0(%k: index):
-          %25 = onf.load %Q[%b, %h, %n, %k] times ["Q.s0", "Q.s1", "Q.s2", "Q.s3"] plus "0" : <[B, H, N, 128], bf16> -> bf16
+          %25 = onf.load %Q[%b, %h, %n, %k] : <[B, H, N, 128], bf16> -> bf16
           %26 = arith.extf %25 : bf16 to f32
-          %27 = onf.load %K[%b, %h, %m, %k] times ["K.s0", "K.s1", "K.s2", "K.s3"] plus "0" : <[B, H, M, 128], bf16> -> bf16
+          %27 = onf.load %K[%b, %h, %m, %k] : <[B, H, M, 128], bf16> -> bf16
           %28 = arith.extf %27 : bf16 to f32
           %29 = arith.mulf %26, %28 : f32
           %30 = onf.acc add "P.add" carries [] in [] refs() mul [] : () -> f32 {
@@ -52,7 +52,7 @@ module {
         }
         %23 = onf.acc add "O" carries ["k"] in ["128"] rounds bf16 refs(%19) mul [0xFF800000 : f32] : (f32) -> !moa.array<[128], f32> {
         ^bb0(%k: index):
-          %25 = onf.load %V[%b, %h, %m, %k] times ["V.s0", "V.s1", "V.s2", "V.s3"] plus "0" : <[B, H, M, 128], bf16> -> bf16
+          %25 = onf.load %V[%b, %h, %m, %k] : <[B, H, M, 128], bf16> -> bf16
           %26 = arith.extf %25 : bf16 to f32
           %27 = arith.mulf %21, %26 : f32
           onf.yield %27 : f32
@@ -80,7 +80,7 @@ module {
         %11 = arith.select %8, %cst_0, %10 : f32
         %12 = arith.divf %11, %9 : f32
         %13 = arith.select %6#3, %12, %cst_1 : f32
-        onf.store %13, %O[%b, %h, %n, %k] times ["O.s0", "O.s1", "O.s2", "O.s3"] plus "0" : f32, <[B, H, N, 128], bf16>
+        onf.store %13, %O[%b, %h, %n, %k] : f32, <[B, H, N, 128], bf16>
       }
     }
   }

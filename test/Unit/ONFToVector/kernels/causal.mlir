@@ -7,7 +7,7 @@ module {
     ^bb0(%b: index, %h: index, %n: index):
       %0 = onf.extent "M - N"
       %1 = arith.addi %n, %0 : index
-      %2 = onf.load %scale[] times [] plus "0" : <[], f32> -> f32
+      %2 = onf.load %scale[] : <[], f32> -> f32
       %true = arith.constant true
       %3 = onf.extent "M"
       %4 = onf.extent "N"
@@ -17,9 +17,9 @@ module {
         onf.guard %9
         %10 = onf.fold "k" in "128" : f32 {
         ^bb0(%k: index):
-          %18 = onf.load %Q[%b, %h, %n, %k] times ["Q.s0", "Q.s1", "Q.s2", "Q.s3"] plus "0" : <[B, H, N, 128], bf16> -> bf16
+          %18 = onf.load %Q[%b, %h, %n, %k] : <[B, H, N, 128], bf16> -> bf16
           %19 = arith.extf %18 : bf16 to f32
-          %20 = onf.load %K[%b, %h, %m, %k] times ["K.s0", "K.s1", "K.s2", "K.s3"] plus "0" : <[B, H, M, 128], bf16> -> bf16
+          %20 = onf.load %K[%b, %h, %m, %k] : <[B, H, M, 128], bf16> -> bf16
           %21 = arith.extf %20 : bf16 to f32
           %22 = arith.mulf %19, %21 : f32
           %23 = onf.acc add "P.add" carries [] in [] refs() mul [] : () -> f32 {
@@ -45,7 +45,7 @@ module {
         }
         %16 = onf.acc add "O" carries ["k"] in ["128"] rounds bf16 refs(%12) mul [0xFF800000 : f32] : (f32) -> !moa.array<[128], f32> {
         ^bb0(%k: index):
-          %18 = onf.load %V[%b, %h, %m, %k] times ["V.s0", "V.s1", "V.s2", "V.s3"] plus "0" : <[B, H, M, 128], bf16> -> bf16
+          %18 = onf.load %V[%b, %h, %m, %k] : <[B, H, M, 128], bf16> -> bf16
           %19 = arith.extf %18 : bf16 to f32
           %20 = arith.mulf %14, %19 : f32
           onf.yield %20 : f32
@@ -73,7 +73,7 @@ module {
         %10 = arith.select %7, %cst_0, %9 : f32
         %11 = arith.divf %10, %8 : f32
         %12 = arith.select %5#3, %11, %cst_1 : f32
-        onf.store %12, %O[%b, %h, %n, %k] times ["O.s0", "O.s1", "O.s2", "O.s3"] plus "0" : f32, <[B, H, N, 128], bf16>
+        onf.store %12, %O[%b, %h, %n, %k] : f32, <[B, H, N, 128], bf16>
       }
     }
   }

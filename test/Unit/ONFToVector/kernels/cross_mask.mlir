@@ -5,17 +5,17 @@ module {
   ^bb0(%Q: !moa.array<[B, H, N, 128], bf16>, %K: !moa.array<[B, H, M, 128], bf16>, %V: !moa.array<[B, H, M, 128], bf16>, %keep: !moa.array<[B, N, M], i1>, %scale: !moa.array<[], f32>, %O: !moa.array<[B, H, N, 128], bf16>):
     onf.for ["b", "h", "n"] in ["B", "H", "N"] lift [#onf.axis<core: 0>, #onf.axis<core: 0>, #onf.axis<core: 0, register: 6, lane: 16>] {
     ^bb0(%b: index, %h: index, %n: index):
-      %0 = onf.load %scale[] times [] plus "0" : <[], f32> -> f32
+      %0 = onf.load %scale[] : <[], f32> -> f32
       %true = arith.constant true
       %1:4 = onf.fold "m" in "M" lift <sequential: 0, cache: 128> : f32, f32, !moa.array<[128], f32>, i1 {
       ^bb0(%m: index):
-        %5 = onf.load %keep[%b, %n, %m] times ["keep.s0", "keep.s1", "keep.s2"] plus "0" : <[B, N, M], i1> -> i1
+        %5 = onf.load %keep[%b, %n, %m] : <[B, N, M], i1> -> i1
         onf.guard %5
         %6 = onf.fold "k" in "128" : f32 {
         ^bb0(%k: index):
-          %14 = onf.load %Q[%b, %h, %n, %k] times ["Q.s0", "Q.s1", "Q.s2", "Q.s3"] plus "0" : <[B, H, N, 128], bf16> -> bf16
+          %14 = onf.load %Q[%b, %h, %n, %k] : <[B, H, N, 128], bf16> -> bf16
           %15 = arith.extf %14 : bf16 to f32
-          %16 = onf.load %K[%b, %h, %m, %k] times ["K.s0", "K.s1", "K.s2", "K.s3"] plus "0" : <[B, H, M, 128], bf16> -> bf16
+          %16 = onf.load %K[%b, %h, %m, %k] : <[B, H, M, 128], bf16> -> bf16
           %17 = arith.extf %16 : bf16 to f32
           %18 = arith.mulf %15, %17 : f32
           %19 = onf.acc add "P.add" carries [] in [] refs() mul [] : () -> f32 {
@@ -41,7 +41,7 @@ module {
         }
         %12 = onf.acc add "O" carries ["k"] in ["128"] rounds bf16 refs(%8) mul [0xFF800000 : f32] : (f32) -> !moa.array<[128], f32> {
         ^bb0(%k: index):
-          %14 = onf.load %V[%b, %h, %m, %k] times ["V.s0", "V.s1", "V.s2", "V.s3"] plus "0" : <[B, H, M, 128], bf16> -> bf16
+          %14 = onf.load %V[%b, %h, %m, %k] : <[B, H, M, 128], bf16> -> bf16
           %15 = arith.extf %14 : bf16 to f32
           %16 = arith.mulf %10, %15 : f32
           onf.yield %16 : f32
@@ -69,7 +69,7 @@ module {
         %6 = arith.select %3, %cst_0, %5 : f32
         %7 = arith.divf %6, %4 : f32
         %8 = arith.select %1#3, %7, %cst_1 : f32
-        onf.store %8, %O[%b, %h, %n, %k] times ["O.s0", "O.s1", "O.s2", "O.s3"] plus "0" : f32, <[B, H, N, 128], bf16>
+        onf.store %8, %O[%b, %h, %n, %k] : f32, <[B, H, N, 128], bf16>
       }
     }
   }

@@ -5,16 +5,16 @@ module {
   ^bb0(%Q: !moa.array<[B, H, N, 40], f32>, %K: !moa.array<[B, H, M, 40], f32>, %V: !moa.array<[B, H, M, 40], f32>, %keep: !moa.array<[B, N, M], i1>, %scale: !moa.array<[], f32>, %O: !moa.array<[B, H, N, 40], f32>):
     onf.for ["b", "h", "n"] in ["B", "H", "N"] lift [#onf.axis<core: 0>, #onf.axis<core: 0>, #onf.axis<core: 0, register: 3, lane: 16>] {
     ^bb0(%b: index, %h: index, %n: index):
-      %0 = onf.load %scale[] times [] plus "0" : <[], f32> -> f32
+      %0 = onf.load %scale[] : <[], f32> -> f32
       %true = arith.constant true
       %1:4 = onf.fold "m" in "M" lift <sequential: 0, cache: 128> : f32, f32, !moa.array<[40], f32>, i1 {
       ^bb0(%m: index):
-        %8 = onf.load %keep[%b, %n, %m] times ["keep.s0", "keep.s1", "keep.s2"] plus "0" : <[B, N, M], i1> -> i1
+        %8 = onf.load %keep[%b, %n, %m] : <[B, N, M], i1> -> i1
         onf.guard %8
         %9 = onf.fold "k" in "40" : f32 {
         ^bb0(%k: index):
-          %17 = onf.load %Q[%b, %h, %n, %k] times ["Q.s0", "Q.s1", "Q.s2", "Q.s3"] plus "0" : <[B, H, N, 40], f32> -> f32
-          %18 = onf.load %K[%b, %h, %m, %k] times ["K.s0", "K.s1", "K.s2", "K.s3"] plus "0" : <[B, H, M, 40], f32> -> f32
+          %17 = onf.load %Q[%b, %h, %n, %k] : <[B, H, N, 40], f32> -> f32
+          %18 = onf.load %K[%b, %h, %m, %k] : <[B, H, M, 40], f32> -> f32
           %19 = arith.mulf %17, %18 : f32
           %20 = onf.acc add "add" carries [] in [] refs() mul [] : () -> f32 {
             onf.yield %19 : f32
@@ -39,7 +39,7 @@ module {
         }
         %15 = onf.acc add "O" carries ["k"] in ["40"] refs(%11) mul [0xFF800000 : f32] : (f32) -> !moa.array<[40], f32> {
         ^bb0(%k: index):
-          %17 = onf.load %V[%b, %h, %m, %k] times ["V.s0", "V.s1", "V.s2", "V.s3"] plus "0" : <[B, H, M, 40], f32> -> f32
+          %17 = onf.load %V[%b, %h, %m, %k] : <[B, H, M, 40], f32> -> f32
           %18 = arith.mulf %13, %17 : f32
           onf.yield %18 : f32
         } repair {
@@ -68,7 +68,7 @@ module {
         %9 = arith.select %3, %6, %8 : f32
         %10 = arith.divf %9, %7 : f32
         %11 = arith.select %1#3, %10, %cst_0 : f32
-        onf.store %11, %O[%b, %h, %n, %k] times ["O.s0", "O.s1", "O.s2", "O.s3"] plus "0" : f32, <[B, H, N, 40], f32>
+        onf.store %11, %O[%b, %h, %n, %k] : f32, <[B, H, N, 40], f32>
       }
     }
   }

@@ -12,8 +12,8 @@ onf.kernel @distance attributes {arg_names = ["q", "k", "v", "w"], requires = []
     ^bb0(%j: index):
       %dot = onf.fold "e" in "19" : f32 {
       ^bb0(%e: index):
-        %x = onf.load %q[%i, %e] times ["q.s0", "q.s1"] plus "0" : !moa.array<[N, 19], f32> -> f32
-        %y = onf.load %k[%j, %e] times ["k.s0", "k.s1"] plus "0" : !moa.array<[M, 19], f32> -> f32
+        %x = onf.load %q[%i, %e] : !moa.array<[N, 19], f32> -> f32
+        %y = onf.load %k[%j, %e] : !moa.array<[M, 19], f32> -> f32
         %sx = arith.mulf %x, %c2 : f32
         %z = arith.mulf %sx, %y : f32
         %a = onf.acc add "d" carries [] in [] refs() mul [] : () -> f32 { onf.yield %z : f32 } repair {}
@@ -21,22 +21,22 @@ onf.kernel @distance attributes {arg_names = ["q", "k", "v", "w"], requires = []
       }
       %kk = onf.fold "e" in "19" : f32 {
       ^bb0(%e: index):
-        %y = onf.load %k[%j, %e] times ["k.s0", "k.s1"] plus "0" : !moa.array<[M, 19], f32> -> f32
+        %y = onf.load %k[%j, %e] : !moa.array<[M, 19], f32> -> f32
         %z = arith.mulf %y, %y : f32
         %a = onf.acc add "d" carries [] in [] refs() mul [] : () -> f32 { onf.yield %z : f32 } repair {}
         onf.yield %a : f32
       }
       %qq = onf.fold "e" in "19" : f32 {
       ^bb0(%e: index):
-        %y = onf.load %q[%i, %e] times ["q.s0", "q.s1"] plus "0" : !moa.array<[N, 19], f32> -> f32
+        %y = onf.load %q[%i, %e] : !moa.array<[N, 19], f32> -> f32
         %z = arith.mulf %y, %y : f32
         %a = onf.acc add "d" carries [] in [] refs() mul [] : () -> f32 { onf.yield %z : f32 } repair {}
         onf.yield %a : f32
       }
       %manhattan = onf.fold "e" in "19" : f32 {
       ^bb0(%e: index):
-        %x = onf.load %q[%i, %e] times ["q.s0", "q.s1"] plus "0" : !moa.array<[N, 19], f32> -> f32
-        %y = onf.load %k[%j, %e] times ["k.s0", "k.s1"] plus "0" : !moa.array<[M, 19], f32> -> f32
+        %x = onf.load %q[%i, %e] : !moa.array<[N, 19], f32> -> f32
+        %y = onf.load %k[%j, %e] : !moa.array<[M, 19], f32> -> f32
         %d = arith.subf %x, %y : f32
         %z = math.absf %d : f32
         %a = onf.acc add "d" carries [] in [] refs() mul [] : () -> f32 { onf.yield %z : f32 } repair {}
@@ -48,7 +48,7 @@ onf.kernel @distance attributes {arg_names = ["q", "k", "v", "w"], requires = []
       %g = math.exp %s : f32
       %near1 = onf.acc add "near" carries ["d"] in ["7"] refs() mul [] : () -> !moa.array<[7], f32> {
       ^bb0(%d: index):
-        %y = onf.load %v[%j, %d] times ["v.s0", "v.s1"] plus "0" : !moa.array<[M, 7], f32> -> f32
+        %y = onf.load %v[%j, %d] : !moa.array<[M, 7], f32> -> f32
         %z = arith.mulf %g, %y : f32
         onf.yield %z : f32
       } repair {}
@@ -57,15 +57,15 @@ onf.kernel @distance attributes {arg_names = ["q", "k", "v", "w"], requires = []
     }
     %t = onf.fold "j" in "M" : !moa.array<[3, 20], f32> {
     ^bb0(%j: index):
-      %x0 = onf.load %k[%j] times ["k.s0"] plus "3*k.s1" : !moa.array<[M, 19], f32> -> f32
-      %x1 = onf.load %q[%i] times ["q.s0"] plus "2*q.s1" : !moa.array<[N, 19], f32> -> f32
+      %x0 = onf.load %k[%j] at ["$0", "3"] : !moa.array<[M, 19], f32> -> f32
+      %x1 = onf.load %q[%i] at ["$0", "2"] : !moa.array<[N, 19], f32> -> f32
       %x2 = arith.mulf %x0, %r#1 : f32
       %both1 = onf.acc add "both" carries ["d", "e"] in ["3", "20"] refs() mul [] : () -> !moa.array<[3, 20], f32> {
       ^bb0(%d: index, %e: index):
-        %y = onf.load %w[%j, %d] times ["w.s0", "w.s1"] plus "0" : !moa.array<[M, 3], f32> -> f32
+        %y = onf.load %w[%j, %d] : !moa.array<[M, 3], f32> -> f32
         %c17 = arith.constant 17 : index
         %em = arith.minsi %e, %c17 : index
-        %u = onf.load %k[%j, %em] times ["k.s0", "k.s1"] plus "0" : !moa.array<[M, 19], f32> -> f32
+        %u = onf.load %k[%j, %em] : !moa.array<[M, 19], f32> -> f32
         %z = arith.mulf %y, %x2 : f32
         %z2 = arith.mulf %z, %u : f32
         %z3 = arith.mulf %z2, %x1 : f32
@@ -73,16 +73,16 @@ onf.kernel @distance attributes {arg_names = ["q", "k", "v", "w"], requires = []
       } repair {}
       onf.yield %both1 : !moa.array<[3, 20], f32>
     }
-    onf.store %r#1, %l1[%i] times ["l1.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r#1, %l1[%i] : f32, !moa.array<[N], f32>
     onf.for ["d"] in ["7"] {
     ^bb0(%d: index):
       %y = onf.at %r#0[%d] : !moa.array<[7], f32> -> f32
-      onf.store %y, %near[%i, %d] times ["near.s0", "near.s1"] plus "0" : f32, !moa.array<[N, 7], f32>
+      onf.store %y, %near[%i, %d] : f32, !moa.array<[N, 7], f32>
     }
     onf.for ["d", "e"] in ["3", "20"] {
     ^bb0(%d: index, %e: index):
       %y = onf.at %t[%d, %e] : !moa.array<[3, 20], f32> -> f32
-      onf.store %y, %both[%i, %d, %e] times ["both.s0", "both.s1", "both.s2"] plus "0" : f32, !moa.array<[N, 3, 20], f32>
+      onf.store %y, %both[%i, %d, %e] : f32, !moa.array<[N, 3, 20], f32>
     }
   }
 }

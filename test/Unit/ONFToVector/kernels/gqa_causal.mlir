@@ -9,7 +9,7 @@ module {
       %1 = arith.addi %n, %0 : index
       %2 = onf.extent "H/G"
       %3 = arith.floordivsi %h, %2 : index
-      %4 = onf.load %scale[] times [] plus "0" : <[], f32> -> f32
+      %4 = onf.load %scale[] : <[], f32> -> f32
       %true = arith.constant true
       %5 = onf.extent "M"
       %6 = onf.extent "N"
@@ -19,9 +19,9 @@ module {
         onf.guard %13
         %14 = onf.fold "k" in "128" : f32 {
         ^bb0(%k: index):
-          %22 = onf.load %Q[%b, %h, %n, %k] times ["Q.s0", "Q.s1", "Q.s2", "Q.s3"] plus "0" : <[B, H, N, 128], bf16> -> bf16
+          %22 = onf.load %Q[%b, %h, %n, %k] : <[B, H, N, 128], bf16> -> bf16
           %23 = arith.extf %22 : bf16 to f32
-          %24 = onf.load %K[%b, %3, %m, %k] times ["K.s0", "K.s1", "K.s2", "K.s3"] plus "0" : <[B, G, M, 128], bf16> -> bf16
+          %24 = onf.load %K[%b, %3, %m, %k] : <[B, G, M, 128], bf16> -> bf16
           %25 = arith.extf %24 : bf16 to f32
           %26 = arith.mulf %23, %25 : f32
           %27 = onf.acc add "S.add" carries [] in [] refs() mul [] : () -> f32 {
@@ -47,7 +47,7 @@ module {
         }
         %20 = onf.acc add "O" carries ["k"] in ["128"] rounds bf16 refs(%16) mul [0xFF800000 : f32] : (f32) -> !moa.array<[128], f32> {
         ^bb0(%k: index):
-          %22 = onf.load %V[%b, %3, %m, %k] times ["V.s0", "V.s1", "V.s2", "V.s3"] plus "0" : <[B, G, M, 128], bf16> -> bf16
+          %22 = onf.load %V[%b, %3, %m, %k] : <[B, G, M, 128], bf16> -> bf16
           %23 = arith.extf %22 : bf16 to f32
           %24 = arith.mulf %18, %23 : f32
           onf.yield %24 : f32
@@ -75,11 +75,11 @@ module {
         %14 = arith.select %9, %cst_0, %13 : f32
         %15 = arith.divf %14, %10 : f32
         %16 = arith.select %7#3, %15, %cst_1 : f32
-        onf.store %16, %O[%b, %h, %n, %k] times ["O.s0", "O.s1", "O.s2", "O.s3"] plus "0" : f32, <[B, H, N, 128], bf16>
+        onf.store %16, %O[%b, %h, %n, %k] : f32, <[B, H, N, 128], bf16>
       }
       %11 = math.log %10 : f32
       %12 = arith.addf %7#0, %11 : f32
-      onf.store %12, %lse[%b, %h, %n] times ["lse.s0", "lse.s1", "lse.s2"] plus "0" : f32, <[B, H, N], f32>
+      onf.store %12, %lse[%b, %h, %n] : f32, <[B, H, N], f32>
     }
   }
 }

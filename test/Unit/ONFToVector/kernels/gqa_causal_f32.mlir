@@ -9,7 +9,7 @@ module {
       %1 = arith.addi %n, %0 : index
       %2 = onf.extent "H/G"
       %3 = arith.floordivsi %h, %2 : index
-      %4 = onf.load %scale[] times [] plus "0" : <[], f32> -> f32
+      %4 = onf.load %scale[] : <[], f32> -> f32
       %true = arith.constant true
       %5 = onf.extent "M"
       %6 = onf.extent "N"
@@ -19,8 +19,8 @@ module {
         onf.guard %16
         %17 = onf.fold "k" in "40" : f32 {
         ^bb0(%k: index):
-          %25 = onf.load %Q[%b, %h, %n, %k] times ["Q.s0", "Q.s1", "Q.s2", "Q.s3"] plus "0" : <[B, H, N, 40], f32> -> f32
-          %26 = onf.load %K[%b, %3, %m, %k] times ["K.s0", "K.s1", "K.s2", "K.s3"] plus "0" : <[B, G, M, 40], f32> -> f32
+          %25 = onf.load %Q[%b, %h, %n, %k] : <[B, H, N, 40], f32> -> f32
+          %26 = onf.load %K[%b, %3, %m, %k] : <[B, G, M, 40], f32> -> f32
           %27 = arith.mulf %25, %26 : f32
           %28 = onf.acc add "add" carries [] in [] refs() mul [] : () -> f32 {
             onf.yield %27 : f32
@@ -45,7 +45,7 @@ module {
         }
         %23 = onf.acc add "O" carries ["k"] in ["40"] refs(%19) mul [0xFF800000 : f32] : (f32) -> !moa.array<[40], f32> {
         ^bb0(%k: index):
-          %25 = onf.load %V[%b, %3, %m, %k] times ["V.s0", "V.s1", "V.s2", "V.s3"] plus "0" : <[B, G, M, 40], f32> -> f32
+          %25 = onf.load %V[%b, %3, %m, %k] : <[B, G, M, 40], f32> -> f32
           %26 = arith.mulf %21, %25 : f32
           onf.yield %26 : f32
         } repair {
@@ -74,11 +74,11 @@ module {
         %17 = arith.select %9, %12, %16 : f32
         %18 = arith.divf %17, %13 : f32
         %19 = arith.select %7#3, %18, %cst_0 : f32
-        onf.store %19, %O[%b, %h, %n, %k] times ["O.s0", "O.s1", "O.s2", "O.s3"] plus "0" : f32, <[B, H, N, 40], f32>
+        onf.store %19, %O[%b, %h, %n, %k] : f32, <[B, H, N, 40], f32>
       }
       %14 = math.log %13 : f32
       %15 = arith.addf %7#0, %14 : f32
-      onf.store %15, %lse[%b, %h, %n] times ["lse.s0", "lse.s1", "lse.s2"] plus "0" : f32, <[B, H, N], f32>
+      onf.store %15, %lse[%b, %h, %n] : f32, <[B, H, N], f32>
     }
   }
 }

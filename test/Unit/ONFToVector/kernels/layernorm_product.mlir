@@ -7,7 +7,7 @@ module {
     ^bb0(%n: index):
       %0 = onf.fold "k" in "256" lift <sequential: 0, cache: 128> : f32 {
       ^bb0(%k: index):
-        %8 = onf.load %x[%n, %k] times ["x.s0", "x.s1"] plus "0" : <[N, 256], f32> -> f32
+        %8 = onf.load %x[%n, %k] : <[N, 256], f32> -> f32
         %9 = onf.acc add "c.add" carries [] in [] refs() mul [] : () -> f32 {
           onf.yield %8 : f32
         } repair {
@@ -18,7 +18,7 @@ module {
       %1 = arith.divf %0, %cst : f32
       %2 = onf.fold "k" in "256" lift <sequential: 0, cache: 128> : f32 {
       ^bb0(%k: index):
-        %8 = onf.load %x[%n, %k] times ["x.s0", "x.s1"] plus "0" : <[N, 256], f32> -> f32
+        %8 = onf.load %x[%n, %k] : <[N, 256], f32> -> f32
         %9 = arith.subf %8, %1 : f32
         %10 = arith.mulf %9, %9 : f32
         %11 = onf.acc add "add" carries [] in [] refs() mul [] : () -> f32 {
@@ -28,21 +28,21 @@ module {
         onf.yield %11 : f32
       }
       %3 = arith.divf %2, %cst : f32
-      %4 = onf.load %eps[] times [] plus "0" : <[], f32> -> f32
+      %4 = onf.load %eps[] : <[], f32> -> f32
       %5 = arith.addf %3, %4 : f32
       %6 = math.rsqrt %5 : f32
       %7 = onf.fold "k" in "256" lift <sequential: 0, cache: 128> : !moa.array<[128], f32> {
       ^bb0(%k: index):
-        %8 = onf.load %x[%n, %k] times ["x.s0", "x.s1"] plus "0" : <[N, 256], f32> -> f32
+        %8 = onf.load %x[%n, %k] : <[N, 256], f32> -> f32
         %9 = arith.subf %8, %1 : f32
         %10 = arith.mulf %9, %6 : f32
-        %11 = onf.load %gamma[%k] times ["gamma.s0"] plus "0" : <[256], f32> -> f32
+        %11 = onf.load %gamma[%k] : <[256], f32> -> f32
         %12 = arith.mulf %10, %11 : f32
-        %13 = onf.load %beta[%k] times ["beta.s0"] plus "0" : <[256], f32> -> f32
+        %13 = onf.load %beta[%k] : <[256], f32> -> f32
         %14 = arith.addf %12, %13 : f32
         %15 = onf.acc add "Y" carries ["k"] in ["128"] refs() mul [] : () -> !moa.array<[128], f32> {
         ^bb0(%k_0: index):
-          %16 = onf.load %W[%k, %k_0] times ["W.s0", "W.s1"] plus "0" : <[256, 128], f32> -> f32
+          %16 = onf.load %W[%k, %k_0] : <[256, 128], f32> -> f32
           %17 = arith.mulf %14, %16 : f32
           onf.yield %17 : f32
         } repair {
@@ -52,7 +52,7 @@ module {
       onf.for ["k"] in ["128"] {
       ^bb0(%k: index):
         %8 = onf.at %7[%k] : <[128], f32> -> f32
-        onf.store %8, %Y[%n, %k] times ["Y.s0", "Y.s1"] plus "0" : f32, <[N, 128], f32>
+        onf.store %8, %Y[%n, %k] : f32, <[N, 128], f32>
       }
     }
   }

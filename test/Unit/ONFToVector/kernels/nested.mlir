@@ -9,8 +9,8 @@ onf.kernel @nested attributes {arg_names = ["x", "y"], requires = [], result_nam
     ^bb0(%j: index):
       %in:2 = onf.fold "k" in "9" : f32, f32 {
       ^bb0(%k: index):
-        %a = onf.load %x[%i, %k] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, 9], f32> -> f32
-        %b = onf.load %y[%j, %k] times ["y.s0", "y.s1"] plus "0" : !moa.array<[M, 9], f32> -> f32
+        %a = onf.load %x[%i, %k] : !moa.array<[N, 9], f32> -> f32
+        %b = onf.load %y[%j, %k] : !moa.array<[M, 9], f32> -> f32
         %d = arith.subf %a, %b : f32
         %m = onf.acc max "m" carries [] in [] refs() mul [] : () -> f32 { onf.yield %d : f32 } repair {}
         %z = arith.subf %d, %m : f32
@@ -30,8 +30,8 @@ onf.kernel @nested attributes {arg_names = ["x", "y"], requires = [], result_nam
       ^bb0(%d: index):
         %u = onf.fold "k" in "9" : f32 {
         ^bb0(%k: index):
-          %a = onf.load %x[%i, %k] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, 9], f32> -> f32
-          %b = onf.load %y[%j, %d] times ["y.s0", "y.s1"] plus "y.s1" : !moa.array<[M, 9], f32> -> f32
+          %a = onf.load %x[%i, %k] : !moa.array<[N, 9], f32> -> f32
+          %b = onf.load %y[%j, %d] at ["$0", "$1 + 1"] : !moa.array<[M, 9], f32> -> f32
           %p = arith.subf %a, %b : f32
           %q = math.tanh %p : f32
           %acc = onf.acc max "u" carries [] in [] refs() mul [] : () -> f32 { onf.yield %q : f32 } repair {}
@@ -41,11 +41,11 @@ onf.kernel @nested attributes {arg_names = ["x", "y"], requires = [], result_nam
       } repair {}
       onf.yield %s, %t : f32, !moa.array<[5], f32>
     }
-    onf.store %r#0, %o[%i] times ["o.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r#0, %o[%i] : f32, !moa.array<[N], f32>
     onf.for ["d"] in ["5"] {
     ^bb0(%d: index):
       %v = onf.at %r#1[%d] : !moa.array<[5], f32> -> f32
-      onf.store %v, %c[%i, %d] times ["c.s0", "c.s1"] plus "0" : f32, !moa.array<[N, 5], f32>
+      onf.store %v, %c[%i, %d] : f32, !moa.array<[N, 5], f32>
     }
   }
 }

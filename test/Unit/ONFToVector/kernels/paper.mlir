@@ -5,13 +5,13 @@ module {
   ^bb0(%Q: !moa.array<[N, 4], f64>, %K: !moa.array<[M, 4], f64>, %V: !moa.array<[M, 4], f64>, %scale: !moa.array<[], f64>, %O: !moa.array<[N, 4], f64>):
     onf.for ["n"] in ["N"] lift [#onf.axis<core: 0, register: 6, lane: 8>] {
     ^bb0(%n: index):
-      %0 = onf.load %scale[] times [] plus "0" : <[], f64> -> f64
+      %0 = onf.load %scale[] : <[], f64> -> f64
       %1:3 = onf.fold "m" in "M" lift <sequential: 0, cache: 64> : f64, f64, !moa.array<[4], f64> {
       ^bb0(%m: index):
         %7 = onf.fold "k" in "4" : f64 {
         ^bb0(%k: index):
-          %14 = onf.load %Q[%n, %k] times ["Q.s0", "Q.s1"] plus "0" : <[N, 4], f64> -> f64
-          %15 = onf.load %K[%m, %k] times ["K.s0", "K.s1"] plus "0" : <[M, 4], f64> -> f64
+          %14 = onf.load %Q[%n, %k] : <[N, 4], f64> -> f64
+          %15 = onf.load %K[%m, %k] : <[M, 4], f64> -> f64
           %16 = arith.mulf %14, %15 : f64
           %17 = onf.acc add "S.add" carries [] in [] refs() mul [] : () -> f64 {
             onf.yield %16 : f64
@@ -36,7 +36,7 @@ module {
         }
         %13 = onf.acc add "O" carries ["k"] in ["4"] refs(%9) mul [0xFFF0000000000000 : f64] : (f64) -> !moa.array<[4], f64> {
         ^bb0(%k: index):
-          %14 = onf.load %V[%m, %k] times ["V.s0", "V.s1"] plus "0" : <[M, 4], f64> -> f64
+          %14 = onf.load %V[%m, %k] : <[M, 4], f64> -> f64
           %15 = arith.mulf %11, %14 : f64
           onf.yield %15 : f64
         } repair {
@@ -62,7 +62,7 @@ module {
         %8 = arith.select %5, %cst_0, %7 : f64
         %9 = arith.divf %8, %6 : f64
         %10 = arith.select %4, %9, %cst_1 : f64
-        onf.store %10, %O[%n, %k] times ["O.s0", "O.s1"] plus "0" : f64, <[N, 4], f64>
+        onf.store %10, %O[%n, %k] : f64, <[N, 4], f64>
       }
     }
   }

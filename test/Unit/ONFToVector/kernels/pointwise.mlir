@@ -5,9 +5,9 @@ onf.kernel @pointwise attributes {arg_names = ["x", "y", "t"], requires = [], re
 ^bb0(%x: !moa.array<[A, C], f32>, %y: !moa.array<[B], f64>, %t: !moa.array<[], f32>, %o: !moa.array<[A, B, C], f32>, %p: !moa.array<[B], f64>):
   onf.for ["a", "b", "c"] in ["A", "B", "C"] lift [#onf.axis<core: 0, register: 2>, #onf.axis<core: 0>, #onf.axis<core: 0, register: 2, lane: 8>] {
   ^bb0(%a: index, %b: index, %c: index):
-    %v = onf.load %x[%a, %c] times ["x.s0", "x.s1"] plus "0" : !moa.array<[A, C], f32> -> f32
-    %w = onf.load %y[%b] times ["y.s0"] plus "0" : !moa.array<[B], f64> -> f64
-    %s = onf.load %t[] times [] plus "0" : !moa.array<[], f32> -> f32
+    %v = onf.load %x[%a, %c] : !moa.array<[A, C], f32> -> f32
+    %w = onf.load %y[%b] : !moa.array<[B], f64> -> f64
+    %s = onf.load %t[] : !moa.array<[], f32> -> f32
     %wf = arith.truncf %w : f64 to f32
     %e = math.erf %v : f32
     %sn = math.sin %e : f32
@@ -22,14 +22,14 @@ onf.kernel @pointwise attributes {arg_names = ["x", "y", "t"], requires = [], re
     %mi = arith.index_cast %mix : index to i64
     %mf = arith.sitofp %mi : i64 to f32
     %r = arith.addf %n, %mf : f32
-    onf.store %r, %o[%a, %b, %c] times ["o.s0", "o.s1", "o.s2"] plus "0" : f32, !moa.array<[A, B, C], f32>
+    onf.store %r, %o[%a, %b, %c] : f32, !moa.array<[A, B, C], f32>
   }
   onf.for ["b"] in ["B"] {
   ^bb0(%b: index):
-    %w = onf.load %y[%b] times ["y.s0"] plus "0" : !moa.array<[B], f64> -> f64
+    %w = onf.load %y[%b] : !moa.array<[B], f64> -> f64
     %e = math.exp %w : f64
     %l = math.log %e : f64
     %t1 = math.tanh %l : f64
-    onf.store %t1, %p[%b] times ["p.s0"] plus "0" : f64, !moa.array<[B], f64>
+    onf.store %t1, %p[%b] : f64, !moa.array<[B], f64>
   }
 }

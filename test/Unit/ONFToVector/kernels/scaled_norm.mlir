@@ -8,7 +8,7 @@ module {
       %cst = arith.constant 1.000000e+00 : f32
       %0:2 = onf.fold "n" in "N" lift <sequential: 0, cache: 128> : f32, f32 {
       ^bb0(%n: index):
-        %8 = onf.load %x[%b, %n] times ["x.s0", "x.s1"] plus "0" : <[B, N], f32> -> f32
+        %8 = onf.load %x[%b, %n] : <[B, N], f32> -> f32
         %9 = math.absf %8 : f32
         %10 = onf.acc max "m" carries [] in [] refs() mul [] : () -> f32 {
           onf.yield %9 : f32
@@ -37,7 +37,7 @@ module {
       %5 = arith.select %4, %cst_1, %0#1 : f32
       %6 = math.sqrt %5 : f32
       %7 = arith.mulf %0#0, %6 : f32
-      onf.store %7, %norm[%b] times ["norm.s0"] plus "0" : f32, <[B], f32>
+      onf.store %7, %norm[%b] : f32, <[B], f32>
     }
   }
 }

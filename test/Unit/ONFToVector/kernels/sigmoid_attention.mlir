@@ -5,16 +5,16 @@ module {
   ^bb0(%Q: !moa.array<[B, H, N, 128], bf16>, %K: !moa.array<[B, H, M, 128], bf16>, %V: !moa.array<[B, H, M, 128], bf16>, %scale: !moa.array<[], f32>, %bias: !moa.array<[], f32>, %O: !moa.array<[B, H, N, 128], bf16>):
     onf.for ["b", "h", "n"] in ["B", "H", "N"] lift [#onf.axis<core: 0>, #onf.axis<core: 0>, #onf.axis<core: 0, register: 6, lane: 16>] {
     ^bb0(%b: index, %h: index, %n: index):
-      %0 = onf.load %scale[] times [] plus "0" : <[], f32> -> f32
-      %1 = onf.load %bias[] times [] plus "0" : <[], f32> -> f32
+      %0 = onf.load %scale[] : <[], f32> -> f32
+      %1 = onf.load %bias[] : <[], f32> -> f32
       %cst = arith.constant 1.000000e+00 : f32
       %2 = onf.fold "m" in "M" lift <sequential: 0, cache: 128> : !moa.array<[128], f32> {
       ^bb0(%m: index):
         %3 = onf.fold "k" in "128" : f32 {
         ^bb0(%k: index):
-          %10 = onf.load %Q[%b, %h, %n, %k] times ["Q.s0", "Q.s1", "Q.s2", "Q.s3"] plus "0" : <[B, H, N, 128], bf16> -> bf16
+          %10 = onf.load %Q[%b, %h, %n, %k] : <[B, H, N, 128], bf16> -> bf16
           %11 = arith.extf %10 : bf16 to f32
-          %12 = onf.load %K[%b, %h, %m, %k] times ["K.s0", "K.s1", "K.s2", "K.s3"] plus "0" : <[B, H, M, 128], bf16> -> bf16
+          %12 = onf.load %K[%b, %h, %m, %k] : <[B, H, M, 128], bf16> -> bf16
           %13 = arith.extf %12 : bf16 to f32
           %14 = arith.mulf %11, %13 : f32
           %15 = onf.acc add "add" carries [] in [] refs() mul [] : () -> f32 {
@@ -30,7 +30,7 @@ module {
         %8 = arith.addf %7, %cst : f32
         %9 = onf.acc add "O" carries ["k"] in ["128"] rounds bf16 refs() mul [] : () -> !moa.array<[128], f32> {
         ^bb0(%k: index):
-          %10 = onf.load %V[%b, %h, %m, %k] times ["V.s0", "V.s1", "V.s2", "V.s3"] plus "0" : <[B, H, M, 128], bf16> -> bf16
+          %10 = onf.load %V[%b, %h, %m, %k] : <[B, H, M, 128], bf16> -> bf16
           %11 = arith.extf %10 : bf16 to f32
           %12 = arith.divf %11, %8 : f32
           onf.yield %12 : f32
@@ -41,7 +41,7 @@ module {
       onf.for ["k"] in ["128"] {
       ^bb0(%k: index):
         %3 = onf.at %2[%k] : <[128], f32> -> f32
-        onf.store %3, %O[%b, %h, %n, %k] times ["O.s0", "O.s1", "O.s2", "O.s3"] plus "0" : f32, <[B, H, N, 128], bf16>
+        onf.store %3, %O[%b, %h, %n, %k] : f32, <[B, H, N, 128], bf16>
       }
     }
   }

@@ -7,9 +7,9 @@ module {
     ^bb0(%b: index, %h: index, %n: index):
       %0 = onf.extent "M - N"
       %1 = arith.addi %n, %0 : index
-      %2 = onf.load %window[] times [] plus "0" : <[], i32> -> i32
+      %2 = onf.load %window[] : <[], i32> -> i32
       %3 = arith.index_cast %2 : i32 to index
-      %4 = onf.load %scale[] times [] plus "0" : <[], f32> -> f32
+      %4 = onf.load %scale[] : <[], f32> -> f32
       %true = arith.constant true
       %5 = arith.index_cast %2 : i32 to index
       %6 = onf.extent "M"
@@ -23,9 +23,9 @@ module {
         onf.guard %15
         %16 = onf.fold "k" in "128" : f32 {
         ^bb0(%k: index):
-          %24 = onf.load %Q[%b, %h, %n, %k] times ["Q.s0", "Q.s1", "Q.s2", "Q.s3"] plus "0" : <[B, H, N, 128], bf16> -> bf16
+          %24 = onf.load %Q[%b, %h, %n, %k] : <[B, H, N, 128], bf16> -> bf16
           %25 = arith.extf %24 : bf16 to f32
-          %26 = onf.load %K[%b, %h, %m, %k] times ["K.s0", "K.s1", "K.s2", "K.s3"] plus "0" : <[B, H, M, 128], bf16> -> bf16
+          %26 = onf.load %K[%b, %h, %m, %k] : <[B, H, M, 128], bf16> -> bf16
           %27 = arith.extf %26 : bf16 to f32
           %28 = arith.mulf %25, %27 : f32
           %29 = onf.acc add "P.add" carries [] in [] refs() mul [] : () -> f32 {
@@ -51,7 +51,7 @@ module {
         }
         %22 = onf.acc add "O" carries ["k"] in ["128"] rounds bf16 refs(%18) mul [0xFF800000 : f32] : (f32) -> !moa.array<[128], f32> {
         ^bb0(%k: index):
-          %24 = onf.load %V[%b, %h, %m, %k] times ["V.s0", "V.s1", "V.s2", "V.s3"] plus "0" : <[B, H, M, 128], bf16> -> bf16
+          %24 = onf.load %V[%b, %h, %m, %k] : <[B, H, M, 128], bf16> -> bf16
           %25 = arith.extf %24 : bf16 to f32
           %26 = arith.mulf %20, %25 : f32
           onf.yield %26 : f32
@@ -79,7 +79,7 @@ module {
         %13 = arith.select %10, %cst_0, %12 : f32
         %14 = arith.divf %13, %11 : f32
         %15 = arith.select %8#3, %14, %cst_1 : f32
-        onf.store %15, %O[%b, %h, %n, %k] times ["O.s0", "O.s1", "O.s2", "O.s3"] plus "0" : f32, <[B, H, N, 128], bf16>
+        onf.store %15, %O[%b, %h, %n, %k] : f32, <[B, H, N, 128], bf16>
       }
     }
   }

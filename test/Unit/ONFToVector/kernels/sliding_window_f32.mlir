@@ -7,9 +7,9 @@ module {
     ^bb0(%b: index, %h: index, %n: index):
       %0 = onf.extent "M - N"
       %1 = arith.addi %n, %0 : index
-      %2 = onf.load %window[] times [] plus "0" : <[], i32> -> i32
+      %2 = onf.load %window[] : <[], i32> -> i32
       %3 = arith.index_cast %2 : i32 to index
-      %4 = onf.load %scale[] times [] plus "0" : <[], f32> -> f32
+      %4 = onf.load %scale[] : <[], f32> -> f32
       %true = arith.constant true
       %5 = arith.index_cast %2 : i32 to index
       %6 = onf.extent "M"
@@ -23,8 +23,8 @@ module {
         onf.guard %18
         %19 = onf.fold "k" in "40" : f32 {
         ^bb0(%k: index):
-          %27 = onf.load %Q[%b, %h, %n, %k] times ["Q.s0", "Q.s1", "Q.s2", "Q.s3"] plus "0" : <[B, H, N, 40], f32> -> f32
-          %28 = onf.load %K[%b, %h, %m, %k] times ["K.s0", "K.s1", "K.s2", "K.s3"] plus "0" : <[B, H, M, 40], f32> -> f32
+          %27 = onf.load %Q[%b, %h, %n, %k] : <[B, H, N, 40], f32> -> f32
+          %28 = onf.load %K[%b, %h, %m, %k] : <[B, H, M, 40], f32> -> f32
           %29 = arith.mulf %27, %28 : f32
           %30 = onf.acc add "add" carries [] in [] refs() mul [] : () -> f32 {
             onf.yield %29 : f32
@@ -49,7 +49,7 @@ module {
         }
         %25 = onf.acc add "O" carries ["k"] in ["40"] refs(%21) mul [0xFF800000 : f32] : (f32) -> !moa.array<[40], f32> {
         ^bb0(%k: index):
-          %27 = onf.load %V[%b, %h, %m, %k] times ["V.s0", "V.s1", "V.s2", "V.s3"] plus "0" : <[B, H, M, 40], f32> -> f32
+          %27 = onf.load %V[%b, %h, %m, %k] : <[B, H, M, 40], f32> -> f32
           %28 = arith.mulf %23, %27 : f32
           onf.yield %28 : f32
         } repair {
@@ -78,7 +78,7 @@ module {
         %16 = arith.select %10, %13, %15 : f32
         %17 = arith.divf %16, %14 : f32
         %18 = arith.select %8#3, %17, %cst_0 : f32
-        onf.store %18, %O[%b, %h, %n, %k] times ["O.s0", "O.s1", "O.s2", "O.s3"] plus "0" : f32, <[B, H, N, 40], f32>
+        onf.store %18, %O[%b, %h, %n, %k] : f32, <[B, H, N, 40], f32>
       }
     }
   }

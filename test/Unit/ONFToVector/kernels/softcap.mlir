@@ -5,15 +5,15 @@ module {
   ^bb0(%Q: !moa.array<[B, H, N, 128], bf16>, %K: !moa.array<[B, H, M, 128], bf16>, %V: !moa.array<[B, H, M, 128], bf16>, %scale: !moa.array<[], f32>, %cap: !moa.array<[], f32>, %O: !moa.array<[B, H, N, 128], bf16>):
     onf.for ["b", "h", "n"] in ["B", "H", "N"] lift [#onf.axis<core: 0>, #onf.axis<core: 0>, #onf.axis<core: 0, register: 6, lane: 16>] {
     ^bb0(%b: index, %h: index, %n: index):
-      %0 = onf.load %cap[] times [] plus "0" : <[], f32> -> f32
-      %1 = onf.load %scale[] times [] plus "0" : <[], f32> -> f32
+      %0 = onf.load %cap[] : <[], f32> -> f32
+      %1 = onf.load %scale[] : <[], f32> -> f32
       %2:3 = onf.fold "m" in "M" lift <sequential: 0, cache: 128> : f32, f32, !moa.array<[128], f32> {
       ^bb0(%m: index):
         %8 = onf.fold "k" in "128" : f32 {
         ^bb0(%k: index):
-          %18 = onf.load %Q[%b, %h, %n, %k] times ["Q.s0", "Q.s1", "Q.s2", "Q.s3"] plus "0" : <[B, H, N, 128], bf16> -> bf16
+          %18 = onf.load %Q[%b, %h, %n, %k] : <[B, H, N, 128], bf16> -> bf16
           %19 = arith.extf %18 : bf16 to f32
-          %20 = onf.load %K[%b, %h, %m, %k] times ["K.s0", "K.s1", "K.s2", "K.s3"] plus "0" : <[B, H, M, 128], bf16> -> bf16
+          %20 = onf.load %K[%b, %h, %m, %k] : <[B, H, M, 128], bf16> -> bf16
           %21 = arith.extf %20 : bf16 to f32
           %22 = arith.mulf %19, %21 : f32
           %23 = onf.acc add "S.add" carries [] in [] refs() mul [] : () -> f32 {
@@ -42,7 +42,7 @@ module {
         }
         %17 = onf.acc add "O" carries ["k"] in ["128"] rounds bf16 refs(%13) mul [0xFF800000 : f32] : (f32) -> !moa.array<[128], f32> {
         ^bb0(%k: index):
-          %18 = onf.load %V[%b, %h, %m, %k] times ["V.s0", "V.s1", "V.s2", "V.s3"] plus "0" : <[B, H, M, 128], bf16> -> bf16
+          %18 = onf.load %V[%b, %h, %m, %k] : <[B, H, M, 128], bf16> -> bf16
           %19 = arith.extf %18 : bf16 to f32
           %20 = arith.mulf %15, %19 : f32
           onf.yield %20 : f32
@@ -69,7 +69,7 @@ module {
         %9 = arith.select %6, %cst_0, %8 : f32
         %10 = arith.divf %9, %7 : f32
         %11 = arith.select %5, %10, %cst_1 : f32
-        onf.store %11, %O[%b, %h, %n, %k] times ["O.s0", "O.s1", "O.s2", "O.s3"] plus "0" : f32, <[B, H, N, 128], bf16>
+        onf.store %11, %O[%b, %h, %n, %k] : f32, <[B, H, N, 128], bf16>
       }
     }
   }

@@ -5,14 +5,14 @@ module {
   ^bb0(%Q: !moa.array<[B, H, N, 40], f32>, %K: !moa.array<[B, H, M, 40], f32>, %V: !moa.array<[B, H, M, 40], f32>, %scale: !moa.array<[], f32>, %cap: !moa.array<[], f32>, %O: !moa.array<[B, H, N, 40], f32>):
     onf.for ["b", "h", "n"] in ["B", "H", "N"] lift [#onf.axis<core: 0>, #onf.axis<core: 0>, #onf.axis<core: 0, register: 3, lane: 16>] {
     ^bb0(%b: index, %h: index, %n: index):
-      %0 = onf.load %cap[] times [] plus "0" : <[], f32> -> f32
-      %1 = onf.load %scale[] times [] plus "0" : <[], f32> -> f32
+      %0 = onf.load %cap[] : <[], f32> -> f32
+      %1 = onf.load %scale[] : <[], f32> -> f32
       %2:3 = onf.fold "m" in "M" lift <sequential: 0, cache: 128> : f32, f32, !moa.array<[40], f32> {
       ^bb0(%m: index):
         %11 = onf.fold "k" in "40" : f32 {
         ^bb0(%k: index):
-          %21 = onf.load %Q[%b, %h, %n, %k] times ["Q.s0", "Q.s1", "Q.s2", "Q.s3"] plus "0" : <[B, H, N, 40], f32> -> f32
-          %22 = onf.load %K[%b, %h, %m, %k] times ["K.s0", "K.s1", "K.s2", "K.s3"] plus "0" : <[B, H, M, 40], f32> -> f32
+          %21 = onf.load %Q[%b, %h, %n, %k] : <[B, H, N, 40], f32> -> f32
+          %22 = onf.load %K[%b, %h, %m, %k] : <[B, H, M, 40], f32> -> f32
           %23 = arith.mulf %21, %22 : f32
           %24 = onf.acc add "add" carries [] in [] refs() mul [] : () -> f32 {
             onf.yield %23 : f32
@@ -40,7 +40,7 @@ module {
         }
         %20 = onf.acc add "O" carries ["k"] in ["40"] refs(%16) mul [0xFF800000 : f32] : (f32) -> !moa.array<[40], f32> {
         ^bb0(%k: index):
-          %21 = onf.load %V[%b, %h, %m, %k] times ["V.s0", "V.s1", "V.s2", "V.s3"] plus "0" : <[B, H, M, 40], f32> -> f32
+          %21 = onf.load %V[%b, %h, %m, %k] : <[B, H, M, 40], f32> -> f32
           %22 = arith.mulf %18, %21 : f32
           onf.yield %22 : f32
         } repair {
@@ -68,7 +68,7 @@ module {
         %12 = arith.select %6, %9, %11 : f32
         %13 = arith.divf %12, %10 : f32
         %14 = arith.select %5, %13, %cst_0 : f32
-        onf.store %14, %O[%b, %h, %n, %k] times ["O.s0", "O.s1", "O.s2", "O.s3"] plus "0" : f32, <[B, H, N, 40], f32>
+        onf.store %14, %O[%b, %h, %n, %k] : f32, <[B, H, N, 40], f32>
       }
     }
   }

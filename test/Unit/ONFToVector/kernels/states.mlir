@@ -6,7 +6,7 @@ onf.kernel @states attributes {arg_names = ["x", "len", "keep"], requires = [], 
 ^bb0(%x: !moa.array<[B, N, M], f32>, %len: !moa.array<[], i32>, %keep: !moa.array<[N, M], i1>, %o0: !moa.array<[B, N], f32>, %o1: !moa.array<[B, N], f32>, %o2: !moa.array<[B, N], f32>, %o3: !moa.array<[B, N], f32>, %o4: !moa.array<[B, N], i1>, %o5: !moa.array<[B, N], i1>, %o6: !moa.array<[B, N], i32>, %o7: !moa.array<[B, N], i32>, %o8: !moa.array<[B, N], f32>):
   onf.for ["b", "i"] in ["B", "N"] {
   ^bb0(%b: index, %i: index):
-    %n = onf.load %len[] times [] plus "0" : !moa.array<[], i32> -> i32
+    %n = onf.load %len[] : !moa.array<[], i32> -> i32
     %ni = arith.index_cast %n : i32 to index
     %c1 = arith.constant 1 : index
     %one = arith.constant 1.0 : f32
@@ -14,8 +14,8 @@ onf.kernel @states attributes {arg_names = ["x", "len", "keep"], requires = [], 
     ^bb0(%j: index):
       %p = arith.cmpi slt, %j, %ni : index
       onf.guard %p
-      %v = onf.load %x[%b, %i, %j] times ["x.s0", "x.s1", "x.s2"] plus "0" : !moa.array<[B, N, M], f32> -> f32
-      %k = onf.load %keep[%i, %j] times ["keep.s0", "keep.s1"] plus "0" : !moa.array<[N, M], i1> -> i1
+      %v = onf.load %x[%b, %i, %j] : !moa.array<[B, N, M], f32> -> f32
+      %k = onf.load %keep[%i, %j] : !moa.array<[N, M], i1> -> i1
       %near = arith.divf %v, %v : f32
       %a0 = onf.acc add "s" carries [] in [] refs() mul [] : () -> f32 { onf.yield %v : f32 } repair {}
       %a1 = onf.acc mul "p" carries [] in [] refs() mul [] : () -> f32 { onf.yield %near : f32 } repair {}
@@ -39,14 +39,14 @@ onf.kernel @states attributes {arg_names = ["x", "len", "keep"], requires = [], 
     %lastj = arith.select %empty, %zero, %r#7 : index
     %count = arith.index_cast %r#6 : index to i32
     %last = arith.index_cast %lastj : index to i32
-    onf.store %r#0, %o0[%b, %i] times ["sum.s0", "sum.s1"] plus "0" : f32, !moa.array<[B, N], f32>
-    onf.store %r#1, %o1[%b, %i] times ["prod.s0", "prod.s1"] plus "0" : f32, !moa.array<[B, N], f32>
-    onf.store %r#2, %o2[%b, %i] times ["most.s0", "most.s1"] plus "0" : f32, !moa.array<[B, N], f32>
-    onf.store %r#3, %o3[%b, %i] times ["least.s0", "least.s1"] plus "0" : f32, !moa.array<[B, N], f32>
-    onf.store %r#4, %o4[%b, %i] times ["all.s0", "all.s1"] plus "0" : i1, !moa.array<[B, N], i1>
-    onf.store %r#5, %o5[%b, %i] times ["some.s0", "some.s1"] plus "0" : i1, !moa.array<[B, N], i1>
-    onf.store %count, %o6[%b, %i] times ["count.s0", "count.s1"] plus "0" : i32, !moa.array<[B, N], i32>
-    onf.store %last, %o7[%b, %i] times ["last.s0", "last.s1"] plus "0" : i32, !moa.array<[B, N], i32>
-    onf.store %r#8, %o8[%b, %i] times ["spread.s0", "spread.s1"] plus "0" : f32, !moa.array<[B, N], f32>
+    onf.store %r#0, %o0[%b, %i] : f32, !moa.array<[B, N], f32>
+    onf.store %r#1, %o1[%b, %i] : f32, !moa.array<[B, N], f32>
+    onf.store %r#2, %o2[%b, %i] : f32, !moa.array<[B, N], f32>
+    onf.store %r#3, %o3[%b, %i] : f32, !moa.array<[B, N], f32>
+    onf.store %r#4, %o4[%b, %i] : i1, !moa.array<[B, N], i1>
+    onf.store %r#5, %o5[%b, %i] : i1, !moa.array<[B, N], i1>
+    onf.store %count, %o6[%b, %i] : i32, !moa.array<[B, N], i32>
+    onf.store %last, %o7[%b, %i] : i32, !moa.array<[B, N], i32>
+    onf.store %r#8, %o8[%b, %i] : f32, !moa.array<[B, N], f32>
   }
 }
