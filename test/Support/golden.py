@@ -7,8 +7,8 @@ a hash of the emitted text, the messages and the exit code, without the paths of
 compilations whose hash differs from FILE, and exits with 1 if there are any. For example, after a
 change that must not change code:
 
-    test/golden.py record  ../before/build /tmp/golden.tsv
-    test/golden.py compare build           /tmp/golden.tsv
+    test/Support/golden.py record  ../before/build /tmp/golden.tsv
+    test/Support/golden.py compare build           /tmp/golden.tsv
 
 Code for CPUs is compared as LLVM IR for one processor, so two machines give the same hashes.
 """
@@ -19,7 +19,7 @@ import os
 import subprocess
 import sys
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 CPU = ["--target=cpu", "--emit=llvm", "--mcpu=sapphirerapids"]
 TARGETS = {"cuda": ["--target=cuda"], "ptx": ["--target=ptx"], "cpu": CPU}
 EXAMPLE_VARIANTS = {
