@@ -209,7 +209,7 @@ void FoldText::printNest(const NestPlan &nest, dnf::KernelOp kernel) {
     for (const AccPlan *acc : fold.accs) {
       os << "      " << stateName(acc->reduce);
       if (acc->carried)
-        os << "[" << indexName(*acc->carried) << "<" << nest.carriedExtents.at(*acc->carried) << "]";
+        os << "[" << indexName(*acc->carried) << "<" << nest.carriedExtents.at(*acc->carried).getValue().str() << "]";
       os << " = " << reduction(acc->reduce, fold.index, acc->body, acc->present) << "\n";
       if (!acc->rescale.refs.empty())
         printRescale(*acc);
