@@ -52,6 +52,9 @@ def Device_SpecializeOp : Device_Op<"specialize", [NoRegionArguments, NoTerminat
     registers per thread. If `condition` is false, the block ends before any setup. The condition is
     the same for all threads of a block.
 
+    Only one thread of a producer that works `together` executes a `device.copy`. So before a copy it
+    needs `device.sync_warpgroup`, or a later phase may overtake the wait of another warp.
+
         device.specialize if %chosen consumers 2 registers 240 { … } producer registers 24 { … }
         device.specialize consumers 1 registers 208 { … } producer together registers 40 { … }
 
