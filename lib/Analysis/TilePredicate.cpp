@@ -141,7 +141,8 @@ bool TilePredicate::readsMemory(Value value) {
   if (found != reads.end())
     return found->second;
   auto load = dyn_cast<onf::LoadOp>(op);
-  bool result = (load && load.getArray().getType().getRank() != 0) ||
+  // A load at the same address for the whole tile is one number.
+  bool result = (load && sidesOf(value) != None) ||
                 llvm::any_of(op->getOperands(), [&](Value v) { return readsMemory(v); });
   return reads[value] = result;
 }

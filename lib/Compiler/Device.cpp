@@ -43,8 +43,10 @@ bool Compilation::Impl::separateFolds(ModuleOp module, bool isForGpu) {
 bool Compilation::Impl::splitFolds(ModuleOp module) {
   bool splits = getPipelineOptions().splitsFolds;
   return runValidated(module, [&](OpPassManager &pm) {
-    if (splits)
+    if (splits) {
+      pm.addPass(onf::createONFPackRows());
       pm.addPass(onf::createONFSplitFolds());
+    }
     pm.addPass(createFuseNestsPass());
     pm.addPass(onf::createONFFuseFolds());
     pm.addPass(createReadThroughCopiesPass());

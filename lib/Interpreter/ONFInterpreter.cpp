@@ -39,6 +39,7 @@ struct Nest {
   /// For a versioned nest: the array that decides at which indices it runs, and the value there.
   const Memory *choices = nullptr;
   int64_t choice = 0;
+  bool runs = true; ///< the pairs of `where` hold
 };
 
 class ONFInterpreter final : GraphBuilder {
@@ -57,6 +58,7 @@ public:
 private:
   Expected<bool> buildSpecial(Operation *op) override;
   Error makeMemories(onf::KernelOp op);
+  Expected<bool> runs(onf::ForOp op);
   bool isOutput(size_t array) const {
     return array >= kernel.argNames.size() && array < kernel.argNames.size() + kernel.resultNames.size();
   }
@@ -105,6 +107,14 @@ Error ONFInterpreter::makeMemories(onf::KernelOp op) {
     auto shape = evaluateShape(type, strided);
     if (!shape)
       return shape.takeError();
+    // A temporary of a nest that does not run has no elements.
+    if (onf::StoreOp store = op.isTemporary(k) ? op.getStore(k) : onf::StoreOp()) {
+      auto isStored = runs(cast<onf::ForOp>(block.findAncestorOpInBlock(*store)));
+      if (!isStored)
+        return isStored.takeError();
+      if (!*isStored)
+        shape->assign(shape->size(), 0);
+    }
     memories.push_back(std::make_unique<Memory>(op.getArrayName(k), *shape, Form::of(type.getElementType()),
                                                 /*hasGaps=*/!op.isTemporary(k)));
     memories.back()->bindStrides(strided);
@@ -112,6 +122,17 @@ Error ONFInterpreter::makeMemories(onf::KernelOp op) {
       memories.back()->fill(inputs.arrays[k]);
   }
   return Error::success();
+}
+
+/// Returns whether the pairs of `where` of a nest hold.
+Expected<bool> ONFInterpreter::runs(onf::ForOp op) {
+  auto pairs = evaluateAll<ExprAttr>(op.getWhere().value_or(ArrayAttr::get(op.getContext(), {})));
+  if (!pairs)
+    return pairs.takeError();
+  for (size_t k = 0; k + 1 < pairs->size(); k += 2)
+    if ((*pairs)[k] <= (*pairs)[k + 1])
+      return false;
+  return true;
 }
 
 template <typename AttrT> Expected<std::vector<int64_t>> ONFInterpreter::evaluateAll(ArrayAttr exprs) {
@@ -148,6 +169,10 @@ Error ONFInterpreter::buildNest(onf::ForOp op, Nest &nest) {
   auto extents = evaluateAll<ExprAttr>(op.getExtents());
   if (!extents)
     return extents.takeError();
+  auto isRun = runs(op);
+  if (!isRun)
+    return isRun.takeError();
+  nest.runs = *isRun;
   nest.op = op;
   nest.extents = std::move(*extents);
   for (auto [k, extent] : llvm::enumerate(nest.extents)) {
@@ -390,6 +415,8 @@ bool ONFInterpreter::isChosen(Nest &nest) {
 }
 
 void ONFInterpreter::execute(Nest &nest) {
+  if (!nest.runs)
+    return;
   std::vector<int64_t> digits(nest.orders.size(), 0), sizes;
   for (const auto &order : nest.orders)
     sizes.push_back(order.size());
@@ -436,13 +463,24 @@ std::optional<std::vector<int64_t>> ONFInterpreter::rowOf(const Nest &nest, unsi
     if (isOfOutput && !store)
       store = op;
   });
-  if (!store)
+  if (!store || !nest.runs)
     return std::nullopt;
   std::vector<int64_t> row(nest.extents.size(), -1);
-  for (auto [axis, position] : llvm::enumerate(index)) {
-    auto arg = dyn_cast_or_null<BlockArgument>(store.getIndex(axis).getValue());
+  auto place = [&](Value value, int64_t at) {
+    auto arg = dyn_cast_or_null<BlockArgument>(value);
     if (arg && arg.getOwner()->getParentOp() == nest.op)
-      row[arg.getArgNumber()] = position;
+      row[arg.getArgNumber()] = at;
+  };
+  for (auto [axis, position] : llvm::enumerate(index)) {
+    LinearIndex subscript = store.getIndex(axis);
+    place(subscript.getValue(), position);
+    if (auto parts = onf::getParts(subscript)) {
+      auto size = evaluate(parts->size, strided);
+      if (!size || *size <= 0)
+        return llvm::consumeError(size.takeError()), std::nullopt;
+      place(parts->group, position / *size);
+      place(parts->member, position % *size);
+    }
   }
   for (auto [k, i] : llvm::enumerate(row))
     if (i < 0 || i >= nest.extents[k])

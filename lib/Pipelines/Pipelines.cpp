@@ -180,8 +180,10 @@ void buildONFToLiftedGpu(mlir::OpPassManager &pm, const PipelineOptions &options
   pm.addPass(createSeparateColumnsPass());
   pm.addPass(createSeparateFoldsPass(/*forTiles=*/true, options.spends));
   buildAdapted(pm, options, tellsSlowOn(options.gpu, options.precision.fewest == 0));
-  if (options.splitsFolds)
+  if (options.splitsFolds) {
+    pm.addPass(onf::createONFPackRows());
     pm.addPass(onf::createONFSplitFolds());
+  }
   pm.addPass(createFuseNestsPass());
   pm.addPass(onf::createONFFuseFolds());
   pm.addPass(createReadThroughCopiesPass());

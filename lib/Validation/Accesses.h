@@ -147,10 +147,21 @@ private:
 /// A store of the operational level: the index on every axis. Temporaries are numbered after the
 /// outputs.
 struct Write {
+  /// An axis that two loops cover: size · group + member takes every index of the axis once.
+  struct Parts {
+    unsigned axis;
+    Term group, member, size;
+  };
   unsigned output;
   llvm::SmallVector<Term> index;
   llvm::SmallVector<Term> loops;
   mlir::Operation *op;
+  llvm::SmallVector<Parts> parts = {};
+  /// Returns the parts of the index along an axis, or null.
+  const Parts *findParts(unsigned axis) const {
+    auto found = llvm::find_if(parts, [&](const Parts &of) { return of.axis == axis; });
+    return found == parts.end() ? nullptr : found;
+  }
 };
 
 class ONFAccesses {

@@ -1,4 +1,5 @@
 //===- Addresses.cpp - the normal form against its loops ------------------===//
+#include "dialects/ONF/IR/Hints.h"
 #include "lib/Validation/State.h"
 
 using namespace mlir;
@@ -24,6 +25,9 @@ static LogicalResult checkWrite(Validator::State &state, const Write &write, Str
   for (auto [axis, index] : llvm::enumerate(write.index)) {
     Term extent = terms.extent(type.getExtent(axis));
     bool one = extent->is(TermKind::Number) && extent->value == 1 && index->is(TermKind::Number) && index->value == 0;
+    if (const Write::Parts *parts = write.findParts(axis); parts && used.insert(parts->group) &&
+        used.insert(parts->member))
+      continue;
     bool loop = index->is(TermKind::Index) && llvm::is_contained(write.loops, index) &&
                 state.variables.extentOf(index) == extent && used.insert(index);
     if (!one && !loop)
@@ -155,26 +159,30 @@ static LogicalResult compareReads(Validator::State &state, MutableArrayRef<Acces
   return success();
 }
 
-/// Returns the store of output or temporary k. Checks that there is one, and that it stores every
-/// element once.
-static FailureOr<Write> findWrite(Validator::State &state, onf::KernelOp onf, ArrayRef<Write> writes, unsigned k,
-                                  std::vector<Fact> &facts) {
+/// Returns the stores of output or temporary k, each of which stores every element once. There is
+/// one, or one in each of two versions of an output, of which one runs.
+static FailureOr<SmallVector<Write>> findWrites(Validator::State &state, onf::KernelOp onf, ArrayRef<Write> writes,
+                                                unsigned k, std::vector<Fact> &facts) {
   StringRef name = onf.getArrayName(onf.getNumInputs() + k);
   auto type = cast<ArrayType>(onf.getBody().getArgument(onf.getNumInputs() + k).getType());
-  auto isOurs = [&](const Write &write) { return write.output == k; };
-  auto count = llvm::count_if(writes, isOurs);
-  if (count != 1)
-    return onf.emitError("output ") << name << " is stored at " << count << " places, but one is right";
-  const Write &write = *llvm::find_if(writes, isOurs);
-  if (failed(checkWrite(state, write, name, type)))
-    return failure();
-  facts.push_back({Fact::Writes,
-                   Fact::Proved,
-                   name.str(),
-                   "every element is stored once, at " + textOf(state.terms, write.index),
-                   {},
-                   write.op->getLoc()});
-  return write;
+  SmallVector<Write> found;
+  llvm::copy_if(writes, std::back_inserter(found), [&](const Write &write) { return write.output == k; });
+  auto nestOf = [&](const Write &write) { return onf.getBody().front().findAncestorOpInBlock(*write.op); };
+  bool hasVersions =
+      found.size() == 2 && k < onf.getNumOutputs() && onf::areComplementary(nestOf(found[0]), nestOf(found[1]));
+  if (found.size() != 1 && !hasVersions)
+    return onf.emitError("output ") << name << " is stored at " << found.size() << " places, but one is right";
+  for (const Write &write : found) {
+    if (failed(checkWrite(state, write, name, type)))
+      return failure();
+    facts.push_back({Fact::Writes,
+                     Fact::Proved,
+                     name.str(),
+                     "every element is stored once, at " + textOf(state.terms, write.index),
+                     {},
+                     write.op->getLoc()});
+  }
+  return found;
 }
 
 /// Checks that every element of a temporary is stored once.
@@ -183,7 +191,7 @@ static LogicalResult checkTemporaries(Validator::State &state, onf::KernelOp onf
   for (unsigned k = state.terms.inputNames.size(); k < onf.getBody().getNumArguments(); ++k)
     state.terms.inputNames.push_back(onf.getArrayName(k).str());
   for (unsigned k = 0; k < onf.getNumTemporaries(); ++k)
-    if (failed(findWrite(state, onf, writes, onf.getNumOutputs() + k, facts)))
+    if (failed(findWrites(state, onf, writes, onf.getNumOutputs() + k, facts)))
       return failure();
   return success();
 }
@@ -219,48 +227,68 @@ static LogicalResult checkTemporariesComputed(Validator::State &state, onf::Kern
   return success();
 }
 
+/// Names the indices of the loops around a store by the index of the stored element.
+static DenseMap<Term, Term> nameLoops(Validator::State &state, const Write &write, ArrayType type,
+                                      DenseSet<Term> &rows) {
+  TermContext &terms = state.terms;
+  DenseMap<Term, Term> named;
+  for (auto [axis, index] : llvm::enumerate(write.index)) {
+    Term row = state.variables.get(axis, terms.extent(type.getExtent(axis)), "");
+    rows.insert(row);
+    if (const Write::Parts *parts = write.findParts(axis)) {
+      named[parts->group] = terms.quotient(row, parts->size);
+      named[parts->member] = terms.remainder(row, parts->size);
+    } else if (index->is(TermKind::Index)) {
+      named[index] = row;
+    }
+  }
+  return named;
+}
+
+/// Compares the reads of a store with those of the normal form, and checks that all are in bounds.
+static LogicalResult compareWrite(Validator::State &state, dnf::KernelOp dnf, onf::KernelOp onf, ONFAccesses &reader,
+                                  const Write &write, ArrayRef<Access> reads, std::vector<Fact> &facts) {
+  unsigned k = write.output;
+  StringRef name = cast<StringAttr>(onf.getResultNames()[k]).getValue();
+  auto type = cast<ArrayType>(cast<TypeAttr>(onf.getResultTypes()[k]).getValue());
+  DenseSet<Term> rows;
+  DenseMap<Term, Term> named = nameLoops(state, write, type, rows);
+  std::vector<Access> accesses = reader.of(write, named), wanted(reads);
+  llvm::for_each(wanted, [&](Access &access) { reader.join(access); });
+  if (failed(checkInside(state, onf, reader.ofTemporaries())) ||
+      failed(compareReads(state, wanted, accesses, rows, name)))
+    return failure();
+  for (const Access &access : accesses) {
+    auto input = cast<ArrayType>(dnf.getBody().getArgument(access.input).getType());
+    if (failed(state.checkInside(access, input, nullptr)))
+      return failure();
+  }
+  if (failed(checkComputed(state, onf, reader, write, named)))
+    return failure();
+  facts.push_back({Fact::Addresses,
+                   Fact::Proved,
+                   name.str(),
+                   std::to_string(accesses.size()) + " addresses are the multi-indices of the normal form",
+                   {},
+                   write.op->getLoc()});
+  return success();
+}
+
 LogicalResult Validator::compareAddresses(dnf::KernelOp dnf, onf::KernelOp onf) {
   if (failed(state->open(dnf)))
     return failure();
   auto &reads = state->accessesOf(dnf);
-  TermContext &terms = state->terms;
-  ONFAccesses reader(terms, state->variables, onf);
+  ONFAccesses reader(state->terms, state->variables, onf);
   std::vector<Write> writes = reader.writes();
   if (failed(checkTemporaries(*state, onf, writes, facts)))
     return failure();
   for (unsigned k = 0; k < dnf.getResultTypes().size(); ++k) {
-    auto write = findWrite(*state, onf, writes, k, facts);
-    if (failed(write))
+    auto found = findWrites(*state, onf, writes, k, facts);
+    if (failed(found))
       return failure();
-    StringRef name = cast<StringAttr>(onf.getResultNames()[k]).getValue();
-    auto type = cast<ArrayType>(cast<TypeAttr>(onf.getResultTypes()[k]).getValue());
-    DenseSet<Term> rows;
-    DenseMap<Term, Term> named;
-    for (auto [axis, index] : llvm::enumerate(write->index)) {
-      Term extent = terms.extent(type.getExtent(axis));
-      Term row = state->variables.get(axis, extent, "");
-      rows.insert(row);
-      if (index->is(TermKind::Index))
-        named[index] = row;
-    }
-    std::vector<Access> accesses = reader.of(*write, named);
-    llvm::for_each(reads[k], [&](Access &access) { reader.join(access); });
-    if (failed(checkInside(*state, onf, reader.ofTemporaries())) ||
-        failed(compareReads(*state, reads[k], accesses, rows, name)))
-      return failure();
-    for (const Access &access : accesses) {
-      auto input = cast<ArrayType>(dnf.getBody().getArgument(access.input).getType());
-      if (failed(state->checkInside(access, input, nullptr)))
+    for (const Write &write : *found)
+      if (failed(compareWrite(*state, dnf, onf, reader, write, reads[k], facts)))
         return failure();
-    }
-    if (failed(checkComputed(*state, onf, reader, *write, named)))
-      return failure();
-    facts.push_back({Fact::Addresses,
-                     Fact::Proved,
-                     name.str(),
-                     std::to_string(accesses.size()) + " addresses are the multi-indices of the normal form",
-                     {},
-                     write->op->getLoc()});
   }
   return checkTemporariesComputed(*state, onf, reader, writes);
 }
@@ -274,17 +302,19 @@ LogicalResult Validator::checkBounds(onf::KernelOp onf) {
   if (failed(checkTemporaries(*state, onf, writes, facts)))
     return failure();
   for (unsigned k = 0; k < onf.getResultTypes().size(); ++k) {
-    auto write = findWrite(*state, onf, writes, k, facts);
-    if (failed(write))
+    auto found = findWrites(*state, onf, writes, k, facts);
+    if (failed(found))
       return failure();
-    std::vector<Access> accesses = reader.of(*write, DenseMap<Term, Term>());
-    if (failed(checkInside(*state, onf, reader.ofTemporaries())))
-      return failure();
-    for (const Access &access : accesses)
-      if (failed(state->checkInside(access, cast<ArrayType>(inputs[access.input]), &facts)))
+    for (const Write &write : *found) {
+      std::vector<Access> accesses = reader.of(write, DenseMap<Term, Term>());
+      if (failed(checkInside(*state, onf, reader.ofTemporaries())))
         return failure();
-    if (failed(checkComputed(*state, onf, reader, *write, DenseMap<Term, Term>())))
-      return failure();
+      for (const Access &access : accesses)
+        if (failed(state->checkInside(access, cast<ArrayType>(inputs[access.input]), &facts)))
+          return failure();
+      if (failed(checkComputed(*state, onf, reader, write, DenseMap<Term, Term>())))
+        return failure();
+    }
   }
   return checkTemporariesComputed(*state, onf, reader, writes);
 }

@@ -92,6 +92,12 @@ SmallVector<Term> ONFAccesses::multiIndex(onf::AccessOpInterface op, Env &env) {
 // Writes and reads
 //===----------------------------------------------------------------------===//
 
+/// Returns the loop of an index, or null.
+static onf::ForOp loopOf(Value index) {
+  auto argument = dyn_cast<BlockArgument>(index);
+  return argument ? dyn_cast<onf::ForOp>(argument.getOwner()->getParentOp()) : onf::ForOp();
+}
+
 std::vector<Write> ONFAccesses::writes() {
   std::vector<Write> result;
   kernel.getBody().walk([&](onf::StoreOp store) {
@@ -100,6 +106,17 @@ std::vector<Write> ONFAccesses::writes() {
     for (Operation *op = store->getParentOp(); op != kernel.getOperation(); op = op->getParentOp())
       for (BlockArgument argument : op->getRegion(0).getArguments())
         write.loops.push_back(termOfArgument(argument, 0));
+    for (auto [axis, extent] : llvm::enumerate(store.getArray().getType().getShape()))
+      if (auto parts = onf::getParts(store.getIndex(axis)))
+        if (onf::ForOp groups = loopOf(parts->group), members = loopOf(parts->member); groups && members) {
+          auto extentOf = [](onf::ForOp loop, Value index) {
+            return getSymExpr(loop.getExtents()[cast<BlockArgument>(index).getArgNumber()]);
+          };
+          if (extentOf(members, parts->member) == parts->size &&
+              onf::isProduct(kernel, extent.getValue(), extentOf(groups, parts->group), parts->size))
+            write.parts.push_back({unsigned(axis), termOf(parts->group, *envs.front()),
+                                   termOf(parts->member, *envs.front()), terms.extent(parts->size)});
+        }
     result.push_back(std::move(write));
   });
   return result;

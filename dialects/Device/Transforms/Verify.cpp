@@ -34,7 +34,7 @@ public:
       if (program.isWorkspace(output)) {
         if (failed(verifyWorkspace(output)))
           return failure();
-      } else if (!output.hasOneUse() && !isStoredByChoice(output))
+      } else if (!output.hasOneUse() && !isStoredByChoice(output) && !isStoredByVersion(output))
         return program.emitOpError("expects one store of output '")
                << nameOf(output) << "' (D4), but got " << std::distance(output.use_begin(), output.use_end());
     return success();
@@ -42,6 +42,13 @@ public:
 
 private:
   StringRef nameOf(BlockArgument arg) { return program.getAllNames()[arg.getArgNumber()]; }
+
+  /// Returns true if two kernels store the output, once each, and exactly one of them is launched.
+  static bool isStoredByVersion(BlockArgument output) {
+    auto users = llvm::to_vector(output.getUsers());
+    return users.size() == 2 && onf::areComplementary(users[0]->getParentOfType<KernelOp>(),
+                                                      users[1]->getParentOfType<KernelOp>());
+  }
 
   /// Returns true if several kernels store the output, once each, with exclusive choices.
   static bool isStoredByChoice(BlockArgument output) {

@@ -33,6 +33,9 @@ mlir::ParseResult parseExpr(mlir::AsmParser &parser, ExprAttr &expr);
 mlir::ParseResult parseExprs(mlir::AsmParser &parser, mlir::ArrayAttr &exprs);
 void printExpr(mlir::AsmPrinter &printer, mlir::Operation *op, ExprAttr expr);
 void printExprs(mlir::AsmPrinter &printer, mlir::Operation *op, mlir::ArrayAttr exprs);
+/// Parses and prints ["x₁" > "y₁", …]. The list holds x₁, y₁, x₂, y₂, ….
+mlir::ParseResult parsePairs(mlir::AsmParser &parser, mlir::ArrayAttr &exprs);
+void printPairs(mlir::AsmPrinter &printer, mlir::Operation *op, mlir::ArrayAttr exprs);
 /// Returns the tolerance of a result of a kernel of moa, dnf or onf, or null.
 WithinAttr getWithin(mlir::Operation *kernel, unsigned result);
 /// Checks such a kernel: one tolerance or unit per result, and tolerances only for floats.

@@ -6,6 +6,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <cmath>
@@ -80,6 +81,31 @@ void moa::printExpr(AsmPrinter &printer, Operation *, ExprAttr expr) { printer <
 void moa::printExprs(AsmPrinter &printer, Operation *op, ArrayAttr exprs) {
   printer << '[';
   llvm::interleaveComma(exprs.getAsRange<ExprAttr>(), printer, [&](ExprAttr expr) { printExpr(printer, op, expr); });
+  printer << ']';
+}
+
+ParseResult moa::parsePairs(AsmParser &parser, ArrayAttr &exprs) {
+  SmallVector<Attribute> list;
+  auto parseOne = [&] {
+    ExprAttr x, y;
+    ParseResult result = failure(parseExpr(parser, x) || parser.parseGreater() || parseExpr(parser, y));
+    list.append({x, y});
+    return result;
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseOne))
+    return failure();
+  exprs = ArrayAttr::get(parser.getContext(), list);
+  return success();
+}
+
+void moa::printPairs(AsmPrinter &printer, Operation *op, ArrayAttr exprs) {
+  auto list = llvm::to_vector(exprs.getAsRange<ExprAttr>());
+  printer << '[';
+  llvm::interleaveComma(llvm::seq<size_t>(0, list.size() / 2), printer, [&](size_t k) {
+    printExpr(printer, op, list[2 * k]);
+    printer << " > ";
+    printExpr(printer, op, list[2 * k + 1]);
+  });
   printer << ']';
 }
 

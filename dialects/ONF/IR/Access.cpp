@@ -31,6 +31,16 @@ Value LinearIndex::getValue() const {
   return isValue ? terms.front().first : Value();
 }
 
+std::optional<IndexParts> moa::onf::getParts(const LinearIndex &index) {
+  if (!index.constant.isZero() || index.terms.size() != 2)
+    return std::nullopt;
+  auto [first, factor] = index.terms.front();
+  auto [second, other] = index.terms.back();
+  if (factor == SymExpr(1))
+    return IndexParts{second, first, other};
+  return other == SymExpr(1) ? std::optional(IndexParts{first, second, factor}) : std::nullopt;
+}
+
 static SymExpr placeholder(unsigned term) { return SymExpr::symbol("$" + std::to_string(term)); }
 
 SymExpr Subscript::getExpr() const {
@@ -95,6 +105,21 @@ std::optional<unsigned> SubscriptsAttr::findAxis(unsigned term) const {
       found = axis;
     }
   return found;
+}
+
+SubscriptsAttr SubscriptsAttr::get(MLIRContext *context, ArrayRef<LinearIndex> indices, SmallVectorImpl<Value> &terms) {
+  std::vector<Subscript> axes;
+  for (const LinearIndex &index : indices) {
+    Subscript &axis = axes.emplace_back();
+    axis.constant = index.constant;
+    for (const auto &[value, factor] : index.terms) {
+      unsigned number = llvm::find(terms, value) - terms.begin();
+      if (number == terms.size())
+        terms.push_back(value);
+      axis.factors[number] = factor;
+    }
+  }
+  return get(context, std::move(axes));
 }
 
 static ParseResult parseAxes(AsmParser &parser, SubscriptsAttr &subscripts) {

@@ -15,13 +15,26 @@ namespace moa::onf {
 /// launch it otherwise.
 inline constexpr llvm::StringLiteral kLaunchIfAttr = "moa.runs";
 
-/// Returns the pairs x, y of kLaunchIfAttr.
+/// Returns the pairs x, y of `where` of a nest, and of kLaunchIfAttr.
 inline llvm::SmallVector<std::pair<ExprAttr, ExprAttr>> getLaunchConditions(mlir::Operation *op) {
   llvm::SmallVector<std::pair<ExprAttr, ExprAttr>> pairs;
-  if (auto runs = op->getAttrOfType<mlir::ArrayAttr>(kLaunchIfAttr))
-    for (size_t k = 0; k + 1 < runs.size(); k += 2)
-      pairs.emplace_back(llvm::cast<ExprAttr>(runs[k]), llvm::cast<ExprAttr>(runs[k + 1]));
+  for (llvm::StringRef name : {llvm::StringRef("where"), llvm::StringRef(kLaunchIfAttr)})
+    if (auto runs = op->getAttrOfType<mlir::ArrayAttr>(name))
+      for (size_t k = 0; k + 1 < runs.size(); k += 2)
+        pairs.emplace_back(llvm::cast<ExprAttr>(runs[k]), llvm::cast<ExprAttr>(runs[k + 1]));
   return pairs;
+}
+
+/// Returns whether exactly one of two nests or kernels runs: one where x > y, the other where
+/// y + 1 > x.
+inline bool areComplementary(mlir::Operation *op, mlir::Operation *other) {
+  auto ofOne = getLaunchConditions(op), ofOther = getLaunchConditions(other);
+  if (ofOne.size() != 1 || ofOther.size() != 1)
+    return false;
+  auto excludes = [](const std::pair<ExprAttr, ExprAttr> &a, const std::pair<ExprAttr, ExprAttr> &b) {
+    return a.second.getValue() + SymExpr(1) == b.first.getValue() && a.first == b.second;
+  };
+  return excludes(ofOne[0], ofOther[0]) || excludes(ofOther[0], ofOne[0]);
 }
 
 /// On a nest (unit): it does little of the kernel's work, so its code should be short.

@@ -22,6 +22,15 @@ struct LinearIndex {
 
 namespace onf {
 
+/// An index in two parts: size · group + member.
+struct IndexParts {
+  mlir::Value group, member;
+  SymExpr size;
+};
+
+/// Returns the parts of an index that has no other terms.
+std::optional<IndexParts> getParts(const LinearIndex &index);
+
 /// The index along one axis, by numbers of terms: constant + Σ factor · term. No factor is 0.
 struct Subscript {
   SymExpr constant;

@@ -33,6 +33,10 @@ struct Refinement {
 /// Returns nothing for any other store.
 std::optional<Refinement> getRefinement(StoreOp store);
 
+/// Returns whether groups · members = extent, by their values or because the kernel requires that
+/// `groups` divides `extent` and `members` is the quotient.
+bool isProduct(KernelOp kernel, const SymExpr &extent, const SymExpr &groups, const SymExpr &members);
+
 } // namespace moa::onf
 
 #endif // MOA_DIALECTS_ONF_IR_ONF_H

@@ -132,6 +132,9 @@ def ONF_SubscriptsAttr : AttrDef<ONF_Dialect, "Subscripts"> {
   let extraClassDeclaration = [{
     /// Returns the subscripts of an element whose index along axis k is term k.
     static SubscriptsAttr getIdentity(::mlir::MLIRContext *context, unsigned rank);
+    /// Returns the subscripts of these indices over `terms`, to which new values are added.
+    static SubscriptsAttr get(::mlir::MLIRContext *context, ::llvm::ArrayRef<::moa::LinearIndex> indices,
+                              ::llvm::SmallVectorImpl<::mlir::Value> &terms);
     bool isIdentity() const;
     /// Returns the axis whose index has the term with factor 1, if no other axis has the term.
     std::optional<unsigned> findAxis(unsigned term) const;
@@ -242,6 +245,12 @@ def ONF_ForOp : ONF_NamedOp<"for", [SingleBlock, NoTerminator, RecursiveMemoryEf
 
         onf.for ["h", "n"] in ["H", "N"] chosen by %p [0] is 1 : !moa.array<[H], i32> { … }
 
+    **Versions.** `where` has pairs of expressions x > y over the symbols. The nest runs only if each
+    pair holds, so a host need not launch it otherwise. Two nests may store one output if they are
+    complementary: one runs where x > y, the other where y + 1 > x (O4).
+
+        onf.for ["h", "n"] in ["H", "N"] where ["N" > "64"] { … }
+
     Constraints:
 
     - C1: One index argument per extent.
@@ -250,8 +259,10 @@ def ONF_ForOp : ONF_NamedOp<"for", [SingleBlock, NoTerminator, RecursiveMemoryEf
     - C4: A pipeline needs a lift.
     - C5: A choice names increasing axes before the last one. Its array is of i32 and has their
       extents.
+    - C6: `where` has pairs, and its nest is at the top of a kernel.
   }];
   let arguments = (ins StrArrayAttr:$names, MoA_ExprArrayAttr:$extents,
+                       OptionalAttr<MoA_ExprArrayAttr>:$where,
                        Optional<MoA_ArrayType>:$choices,
                        OptionalAttr<DenseI64ArrayAttr>:$choice_axes,
                        OptionalAttr<I64Attr>:$choice,
@@ -259,7 +270,7 @@ def ONF_ForOp : ONF_NamedOp<"for", [SingleBlock, NoTerminator, RecursiveMemoryEf
                        OptionalAttr<ONF_PipelineAttr>:$pipeline);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    $names `in` custom<Exprs>($extents)
+    $names `in` custom<Exprs>($extents) (`where` custom<Pairs>($where)^)?
     (`chosen` `by` $choices^ $choice_axes `is` $choice `:` type($choices))?
     (`lift` $lift^)? (`pipeline` $pipeline^)? attr-dict-with-keyword $body
   }];

@@ -83,6 +83,20 @@ StoreOp KernelOp::getStore(unsigned array) {
   return {};
 }
 
+bool isProduct(KernelOp kernel, const SymExpr &extent, const SymExpr &groups, const SymExpr &members) {
+  if (groups * members == extent)
+    return true;
+  auto divides = [&](const SymExpr &divisor) {
+    return llvm::any_of(kernel.getRequires().getAsValueRange<StringAttr>(), [&](StringRef text) {
+      auto [left, right] = text.split("==");
+      auto x = SymExpr::parse(left), y = SymExpr::parse(right);
+      return x && y && y->isZero() && *x == SymExpr::mod(extent, divisor);
+    });
+  };
+  return (members == SymExpr::floorDiv(extent, groups) && divides(groups)) ||
+         (groups == SymExpr::floorDiv(extent, members) && divides(members));
+}
+
 std::optional<Refinement> getRefinement(StoreOp store) {
   auto select = store.getValue().getDefiningOp<arith::SelectOp>();
   auto compare = select ? select.getCondition().getDefiningOp<arith::CmpIOp>() : arith::CmpIOp();
@@ -186,6 +200,8 @@ LogicalResult ForOp::verify() {
            << lift->size() << " for " << getExtents().size();
   if (getPipeline() && !getLift())
     return emitOpError("expects a lift if it has a pipeline (C4)");
+  if (auto where = getWhere(); where && (where->size() % 2 != 0 || !isa<KernelOp>((*this)->getParentOp())))
+    return emitOpError("expects pairs of expressions in 'where', on a nest at the top of a kernel (C6)");
   if (failed(verifyChoice(*this)))
     return failure();
   return verifyIndices(*this, getBody(), getExtents().size());

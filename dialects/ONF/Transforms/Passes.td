@@ -89,6 +89,47 @@ def ONFSplitFolds : Pass<"onf-split-folds"> {
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def ONFPackRows : Pass<"onf-pack-rows"> {
+  let summary = "Compute few rows of many heads with one tile, and split their keys";
+  let description = [{
+    Heads of a group read the same keys. With H heads in G groups of R = H/G, h = R·g + r. The pass
+    adds a version of the nest in which the heads r of a group are the rows, and the old rows n are
+    an outer axis. It then splits the keys into parts of `length` indices (`onf-split-folds`). With
+    this, decoding (n < 1) reads keys once per group and fills the device.
+
+        onf.for ["b", "h", "n"] in ["B", "H", "N"] {
+          … onf.fold "m" in "M" { … %K[%b, ⌊%h / R⌋, %m, %k] … } … onf.store …, %O[%b, %h, %n]
+        }
+
+    becomes
+
+        onf.for ["b", "h", "n"] in ["B", "H", "N"] where ["N" > "H/G"] { … }
+        onf.for ["b", "h_group", "n", "part", "h_in_group"] in ["B", "G", "N", …, "H/G"]
+            where ["H/G + 1" > "N"] { … %K[%b, %h_group, %m, %k] … }
+        onf.for … where ["H/G + 1" > "N"] { … onf.store …, %O[%b, R·%h_group + %h_in_group, %n] }
+
+    The new version reads keys once per row n, the old one once per head of a group. Hence the new
+    one runs if N ≤ H/G. The number of rows decides, not the batch, so that a row has the same bits
+    alone and in a batch.
+
+    A nest gets a version if all of these hold:
+
+    - It has one fold, which contracts floats of at most 16 bits, and R4 applies to it.
+    - The keys, those operands that are read along the fold's index and along a contraction or an
+      axis of a state, do not depend on the last axis n.
+    - They depend on h only through ⌊h / R⌋, or not at all (R = H). The number of heads is a multiple
+      of R, by a requirement of the kernel or as an expression. The innermost such axis is taken.
+
+    If keys depend on the last axis only through ⌊h / R⌋, there is no n, and the new nests replace
+    the old one.
+
+    **Requires** the onf contract; no lift on the nest. **Establishes** the onf contract.
+    **Numerics**: reassociates; parts have fixed boundaries. **Cost**: linear.
+  }];
+  let options = [Option<"length", "length", "int64_t", "512", "Indices of a part">];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def ONFFuseFolds : Pass<"onf-fuse-folds"> {
   let summary = "Fuse the folds of a nest that run over one range";
   let description = [{

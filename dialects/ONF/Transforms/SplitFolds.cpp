@@ -128,6 +128,7 @@ ArrayAttr Splitter::with(ArrayAttr list, Attribute part) {
 ForOp Splitter::makeNest(ArrayAttr names, ArrayAttr extents) {
   b.setInsertionPoint(nest);
   auto made = ForOp::create(b, nest.getLoc(), names, extents);
+  made.setWhereAttr(nest.getWhereAttr());
   // The axes of a choice come before the new axes.
   if (nest.getChoices()) {
     made.getChoicesMutable().assign(nest.getChoices());

@@ -1,6 +1,7 @@
 //===- Verify.cpp - the contract of the operational normal form -----------===//
 
 #include "dialects/MoA/Transforms/Contract.h"
+#include "dialects/ONF/IR/Hints.h"
 #include "dialects/ONF/IR/ONF.h"
 #include "dialects/ONF/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -46,6 +47,8 @@ private:
           !kernel.isTemporary(array.getArgNumber()))
         return nest.emitOpError("expects a choice of a nest at the top, by a temporary (O3)");
     }
+    if (auto nest = dyn_cast<ForOp>(op); nest && nest.getWhere() && failed(symbols.check(op, *nest.getWhere(), "O2")))
+      return failure();
     if (auto extents = op->getAttrOfType<ArrayAttr>("extents"))
       return symbols.check(op, extents, "O2");
     for (StringRef name : {"extent", "expr"})
@@ -129,8 +132,9 @@ private:
       if (auto store = dyn_cast<StoreOp>(user))
         stores.push_back(store);
     auto isChosen = [&](StoreOp store) { return bool(cast<ForOp>(getNest(store)).getChoices()); };
-    bool hasChoices = !kernel.isTemporary(output.getArgNumber()) && llvm::any_of(stores, isChosen);
-    if (!hasChoices && stores.size() != 1)
+    bool isOutput = !kernel.isTemporary(output.getArgNumber()), hasChoices = isOutput && llvm::any_of(stores, isChosen);
+    bool hasVersions = isOutput && stores.size() == 2 && areComplementary(getNest(stores[0]), getNest(stores[1]));
+    if (!hasChoices && !hasVersions && stores.size() != 1)
       return kernel.emitOpError("expects one store to ")
              << getKind(output) << name << " (O4), but got " << stores.size();
     for (StoreOp store : stores)
@@ -219,6 +223,13 @@ private:
     return verifyHeld(*last, refinement->inside, taken[other]);
   }
 
+  /// Returns whether an index in parts takes every value below `extent` once.
+  bool coversInParts(const IndexParts &parts, const SymExpr &extent, StoreOp store) {
+    ExprAttr groups = getLoopExtent(parts.group, store), members = getLoopExtent(parts.member, store);
+    return groups && members && members.getValue() == parts.size &&
+           isProduct(kernel, extent, groups.getValue(), parts.size);
+  }
+
   /// O4: a store writes every element of its array once.
   LogicalResult verifyCovers(StoreOp store) {
     llvm::DenseSet<Value> used;
@@ -226,6 +237,11 @@ private:
       LinearIndex index = store.getIndex(axis);
       if (extent.getValue() == SymExpr(1) && index == LinearIndex())
         continue;
+      if (auto parts = getParts(index); parts && coversInParts(*parts, extent.getValue(), store)) {
+        if (!used.insert(parts->group).second || !used.insert(parts->member).second)
+          return store.emitOpError("expects an index of its own on axis ") << axis << " (O4)";
+        continue;
+      }
       if (getLoopExtent(index.getValue(), store) != extent)
         return store.emitOpError("expects the index of a loop over ")
                << extent.getValue().str() << " on axis " << axis << " (O4), but got '"

@@ -68,10 +68,13 @@ struct ConvertONFToDevice final : moa::impl::ConvertONFToDeviceBase<ConvertONFTo
       DictionaryAttr choice = describeChoice(kernel, nest);
       if (failed(lower(nest, program, number++)))
         return failure();
-      Attribute condition = nest->getAttr(onf::kLaunchIfAttr);
+      SmallVector<Attribute> pairs;
+      for (auto [x, y] : onf::getLaunchConditions(nest))
+        pairs.append({x, y});
+      Attribute condition = pairs.empty() ? Attribute() : ArrayAttr::get(nest.getContext(), pairs);
       for (Operation *made = last ? last->getNextNode() : &block.front(); (choice || condition) && made;
            made = made->getNextNode()) {
-        if (made->hasAttr(device::kAlwaysAttr))
+        if (made->hasAttr(device::kAlwaysAttr) && !nest.getWhere())
           continue;
         if (choice)
           made->setAttr(device::kChosenAttr, choice);

@@ -252,15 +252,27 @@ bool TilePlanner::checkLength(Value inner, int64_t length, Type element, StringR
 }
 
 /// Finds an operand X[…] with one term per axis: `inner` on the last, `index` or a multiple of it
-/// on one other. The remaining terms must be the same for the whole block.
+/// on one other. The remaining terms must be the same for the whole block. Rows of the nest may have
+/// an offset that is: the tile may then hold rows behind the last one, whose results nobody stores.
 bool TilePlanner::findOperand(const rows::Factors &factors, Value index, Value inner, int64_t columns,
                               SmallVectorImpl<TileOperand> &operands) {
   LoadOp load = getElement(factors);
   std::string shown = describeArray(load);
   unsigned rank = load.getArray().getType().getRank();
   SymExpr step(1);
+  LinearIndex offset;
+  auto isUniform = [&](Value term) {
+    return !deps.on(term, index) && !deps.on(term, inner) && !deps.on(term, plan.rowIndex()) &&
+           !deps.on(term, plan.keyIndex());
+  };
   auto isOfAxis = [&](unsigned axis) {
     LinearIndex place = load.getIndex(axis);
+    bool hasOffset = place.terms.size() > 1 && axis + 1 < rank && index == plan.rowIndex();
+    if (hasOffset && place.constant.isZero() && place.terms.lookup(index) == SymExpr(1)) {
+      place.terms.erase(index);
+      offset = place;
+      return llvm::all_of(llvm::make_first_range(place.terms), isUniform);
+    }
     if (!place.constant.isZero() || place.terms.size() != 1)
       return false;
     auto [term, factor] = place.terms.front();
@@ -284,13 +296,14 @@ bool TilePlanner::findOperand(const rows::Factors &factors, Value index, Value i
   operand.columns = columns;
   unsigned found = 0;
   for (unsigned axis = 0; axis + 1 < rank; ++axis) {
-    Value term = load.getIndex(axis).terms.front().first;
-    if (takeApart(term).first == index) {
+    LinearIndex place = load.getIndex(axis);
+    Value term = place.terms.front().first;
+    if (place.terms.count(index) || takeApart(term).first == index) {
       operand.rowAxis = axis;
       operand.step = step;
+      operand.offset = offset;
       ++found;
-    } else if (deps.on(term, index) || deps.on(term, inner) || deps.on(term, plan.rowIndex()) ||
-               deps.on(term, plan.keyIndex())) {
+    } else if (!isUniform(term)) {
       return refuse("an operand's address depends on more than its row: the subscript of " + shown + " on axis " +
                     Twine(axis) + " varies within a tile");
     }

@@ -18,6 +18,7 @@ struct TileOperand {
   mutable onf::LoadOp load;
   unsigned rowAxis = 0;
   SymExpr step = SymExpr(1); ///< stride along `rowAxis`: X[…, step·r, …, k]
+  LinearIndex offset;        ///< of row 0, the same for a whole block: X[…, offset + r, …, k]
   int64_t columns = 0;       ///< length of the last axis
   /// For an operand of an accumulator: the fold's index runs along the last axis, and `columns`
   /// counts indices along `rowAxis`. For the left operand of a `TileProduct`: the rows run along

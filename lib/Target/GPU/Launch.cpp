@@ -226,6 +226,28 @@ Launch Collector::run() {
   return std::move(launch);
 }
 
+/// Returns the condition x > y of all kernels that use an array, if it is their only one.
+static std::optional<std::pair<SymExpr, SymExpr>> findCondition(BlockArgument array) {
+  std::optional<std::pair<SymExpr, SymExpr>> found;
+  for (Operation *user : array.getUsers()) {
+    auto conditions = onf::getLaunchConditions(user->getParentOfType<device::KernelOp>());
+    if (conditions.size() != 1)
+      return std::nullopt;
+    std::pair<SymExpr, SymExpr> own(conditions[0].first.getValue(), conditions[0].second.getValue());
+    if (found && *found != own)
+      return std::nullopt;
+    found = own;
+  }
+  return found;
+}
+
+/// Returns 1 if x > y, else 0, for x and y that are not negative: q = ⌊x / (y + 1)⌋ is 0 unless x > y,
+/// and at most x.
+static SymExpr isAbove(const SymExpr &x, const SymExpr &y) {
+  SymExpr q = SymExpr::floorDiv(x, y + SymExpr(1));
+  return SymExpr::floorDiv(q + x, x + SymExpr(1));
+}
+
 std::vector<WorkspaceArray> getWorkspace(device::ProgramOp program) {
   std::vector<WorkspaceArray> list;
   SymExpr offset;
@@ -260,6 +282,8 @@ std::vector<WorkspaceArray> getWorkspace(device::ProgramOp program) {
       placed.extents.push_back(type.getExtent(axis));
       placed.bytes = placed.bytes * placed.extents.back();
     }
+    if (auto condition = findCondition(array))
+      placed.bytes = placed.bytes * isAbove(condition->first, condition->second);
     // The workspace starts at a multiple of 64 bytes, so 64 bytes more between arrays keep their
     // 128-byte lines apart.
     placed.unit = overlaps ? 128 : needsAlignment ? 64 : 1;

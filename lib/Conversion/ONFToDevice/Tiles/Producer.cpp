@@ -46,6 +46,9 @@ void TmaCopies::copy(const TileOperand &operand, Value first, const Ring &ring, 
     return copyAt(operand, first, Value(), ring, stage);
   Values coordinates;
   Value rows = operand.isTransposed ? code.index(0) : first;
+  for (const auto &[term, factor] : operand.offset.terms)
+    rows = b.createOrFold<arith::AddIOp>(
+        code.loc, rows, b.createOrFold<arith::MulIOp>(code.loc, code.eval(term), code.symbol(factor)));
   for (unsigned axis = 0; axis + 1 < operand.load.getArray().getType().getRank(); ++axis)
     coordinates.push_back(axis == operand.rowAxis ? rows : coordinate(code, operand.load, axis));
   Value array = program.getBody().getArgument(cast<BlockArgument>(operand.load.getArray()).getArgNumber());

@@ -26,7 +26,9 @@ static bool isOneInterval(const TilePlan &plan) {
   if (!pieces || pieces->size() != 1 || !cast<PieceAttr>((*pieces)[0]).getFull())
     return false;
   GuardOp guard = rows::getGuard(plan.fold);
-  return !guard || !anySource(guard.getCondition(), [](Operation *op) { return isa<LoadOp, FoldOp>(op); });
+  return !guard || !anySource(guard.getCondition(), [&](Operation *op) {
+    return isa<FoldOp>(op) || (isa<LoadOp>(op) && !isUniform(plan, op->getResult(0)));
+  });
 }
 
 std::optional<TilePredicate> readPredicate(const TilePlan &plan) {
