@@ -29,8 +29,7 @@ export -f compile
 
 case $job in
 emit)
-  emit decode/parts "$root/examples/sdpa.moa" --set N=1
-  emit decode/whole "$root/examples/sdpa.moa" --set N=1 --disable-rule=R4
+  emit decode/decode "$here/decode.moa"
   for width in 64 128 256; do
     emit "rows/rows-$width" "$here/rows.moa" --set "D=$width"
   done

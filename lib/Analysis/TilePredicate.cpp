@@ -142,8 +142,8 @@ bool TilePredicate::readsMemory(Value value) {
     return found->second;
   auto load = dyn_cast<onf::LoadOp>(op);
   // A load at the same address for the whole tile is one number.
-  bool result = (load && sidesOf(value) != None) ||
-                llvm::any_of(op->getOperands(), [&](Value v) { return readsMemory(v); });
+  bool result =
+      (load && sidesOf(value) != None) || llvm::any_of(op->getOperands(), [&](Value v) { return readsMemory(v); });
   return reads[value] = result;
 }
 

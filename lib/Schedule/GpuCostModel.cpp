@@ -43,7 +43,7 @@ using namespace moa;
 
 // Assumed symbolic extents: keys of a fold, and rows of the whole nest. The number of rows per
 // outer index counts as assumedKeys.
-static constexpr double assumedKeys = 8192, assumedRows = 262144;
+static constexpr double assumedKeys = 8192, assumedRows = 262144, assumedPart = 1024;
 static constexpr double tileInstructions = 100, tileLatency = 500, contractionFill = 20, blockStart = 2000;
 
 /// Returns the issue slots of a pair's operations.
@@ -167,13 +167,31 @@ static TileCost shortCost(const GpuNest &nest, const TileShape &shape, int64_t r
   return cost;
 }
 
+/// Returns the cost of a block that folds one part of a split range: its keys are read once, from
+/// memory. `residents` blocks overlap their starts on a multiprocessor.
+static TileCost partCost(const GpuNest &nest, const TileShape &shape, int64_t residents, const GpuMachine &machine) {
+  TileCost cost = tileCost(nest, shape, machine);
+  TileNeeds needs = tileNeeds(*nest.fold, shape);
+  double tiles = std::ceil(assumedPart / shape.keys);
+  double perCycle = 1000.0 * machine.memoryBandwidth / machine.clock; // bytes
+  cost.copy = (needs.rowBytes + tiles * needs.stageBytes) * machine.multiprocessors / perCycle;
+  cost.chain *= tiles;
+  cost.exposed = machine.copyLatency;
+  double busy = tiles * std::max({cost.tensor, cost.special, cost.issue, cost.shared});
+  cost.period = std::max({busy, cost.copy, cost.chain / residents}) + (blockStart + cost.exposed) / residents;
+  cost.perPair = cost.period / (shape.rows() * assumedPart);
+  return cost;
+}
+
 static void addShortShapes(const GpuNest &nest, const GpuMachine &machine,
                            std::vector<std::pair<TileShape, TileCost>> &shapes) {
+  bool isPart = nest.fold->isPart;
   TileShape shape;
   shape.warpgroups = 1;
+  shape.rescaleBound = isPart ? nest.fold->rescaleBound : shape.rescaleBound;
   for (shape.keys = 64; shape.keys <= 128; shape.keys *= 2)
-    for (shape.stages = 1; shape.stages <= 4; ++shape.stages)
-      for (int64_t residents = 2; residents <= 8; ++residents) {
+    for (shape.stages = isPart ? 2 : 1; shape.stages <= 4; ++shape.stages)
+      for (int64_t residents = isPart ? 1 : 2; residents <= 8; ++residents) {
         shape.overlap = shape.stages > 1;
         assignRegisters(shape, machine, residents);
         bool fits = residentBlocks(shape, machine) == residents &&
@@ -183,7 +201,8 @@ static void addShortShapes(const GpuNest &nest, const GpuMachine &machine,
           continue;
         }
         if (fits)
-          shapes.emplace_back(shape, shortCost(nest, shape, residents, machine));
+          shapes.emplace_back(shape, isPart ? partCost(nest, shape, residents, machine)
+                                            : shortCost(nest, shape, residents, machine));
       }
 }
 
@@ -191,7 +210,7 @@ std::vector<std::pair<TileShape, TileCost>> moa::rankTileShapes(const GpuNest &n
   std::vector<std::pair<TileShape, TileCost>> shapes;
   if (!nest.fold)
     return shapes;
-  if (nest.fold->visited)
+  if (nest.fold->visited || nest.fold->isPart)
     addShortShapes(nest, machine, shapes);
   bool isShort = !shapes.empty();
   TileShape shape;

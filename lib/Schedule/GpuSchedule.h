@@ -99,6 +99,9 @@ struct TileFold {
   /// The most indices that 64 rows visit, if known and small. Then blocks are short: they have 64
   /// rows, and several of them are resident per multiprocessor.
   std::optional<int64_t> visited;
+  /// True if a block folds one part of the range (R4). Rows are then few, and blocks mostly wait for
+  /// keys from memory.
+  bool isPart = false;
   /// Bytes of shared memory other than rings and barriers.
   int64_t listBytes = 0;
   bool canGroup = false;

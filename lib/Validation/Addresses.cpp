@@ -25,8 +25,8 @@ static LogicalResult checkWrite(Validator::State &state, const Write &write, Str
   for (auto [axis, index] : llvm::enumerate(write.index)) {
     Term extent = terms.extent(type.getExtent(axis));
     bool one = extent->is(TermKind::Number) && extent->value == 1 && index->is(TermKind::Number) && index->value == 0;
-    if (const Write::Parts *parts = write.findParts(axis); parts && used.insert(parts->group) &&
-        used.insert(parts->member))
+    if (const Write::Parts *parts = write.findParts(axis);
+        parts && used.insert(parts->group) && used.insert(parts->member))
       continue;
     bool loop = index->is(TermKind::Index) && llvm::is_contained(write.loops, index) &&
                 state.variables.extentOf(index) == extent && used.insert(index);

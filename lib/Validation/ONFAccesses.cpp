@@ -168,38 +168,50 @@ bool ONFAccesses::computesArrays() {
          kernel.walk([](onf::AtOp) { return WalkResult::interrupt(); }).wasInterrupted();
 }
 
+/// Returns whether a size is at least `least`, which is 0 or 1: a sum of products of symbols and of
+/// quotients of such sizes.
+static bool isSizeFrom(Term term, int64_t least) {
+  SmallVector<std::pair<Term, int64_t>> parts;
+  int64_t constant = 0;
+  splitSum(term, parts, constant);
+  auto isFactor = [](Term x) {
+    return x->is(TermKind::Symbol) ||
+           (x->is(TermKind::Quotient) && isSizeFrom(x->operands[0], 0) && isSizeFrom(x->operands[1], 1));
+  };
+  return constant >= least && llvm::all_of(parts, [&](const auto &part) {
+           ArrayRef<Term> factors =
+               part.first->is(TermKind::Product) ? part.first->operands : ArrayRef<Term>(part.first);
+           return part.second >= 0 && llvm::all_of(factors, isFactor);
+         });
+}
+
 /// Drops the two conditions of R4, L·p ≤ j < L·(p + 1) with p < ⌈M/L⌉. Exactly one p satisfies them
 /// for every j < M, so they may go if p has no other use.
 void ONFAccesses::dropParts(Access &access) {
   ArrayRef<Term> conditions =
       access.condition->is(TermKind::And) ? access.condition->operands : ArrayRef<Term>(access.condition);
-  for (Term condition : conditions) {
-    if (!condition->is(TermKind::NotNegative))
+  llvm::SetVector<Term> indices;
+  collectIndices(access.condition, indices);
+  for (Term part : indices) {
+    Term count = variables.extentOf(part);
+    if (!count || !count->is(TermKind::Quotient) || !isSizeFrom(count->operands[1], 1))
       continue;
-    SmallVector<std::pair<Term, int64_t>> sum;
-    int64_t constant = 0;
-    splitSum(condition->operands[0], sum, constant);
-    if (sum.size() != 2 || constant != 0)
-      continue;
-    for (unsigned first : {0, 1}) {
-      auto [j, one] = sum[first];
-      auto [part, factor] = sum[1 - first];
-      Term range = variables.extentOf(j), count = variables.extentOf(part);
-      if (one != 1 || factor >= -1 || !range || !count ||
-          count != terms.quotient(terms.sum(range, terms.number(-factor - 1)), terms.number(-factor)))
+    Term length = count->operands[1], first = terms.product(length, part);
+    for (Term j : indices) {
+      Term range = variables.extentOf(j), last = terms.difference(length, terms.number(1));
+      if (j == part || !range || count != terms.quotient(terms.sum(range, last), length))
         continue;
-      // The upper bound: L·p + L − 1 − j ≥ 0.
-      Term other = terms.notNegative(
-          terms.sum(terms.sum(terms.scaled(part, -factor), terms.scaled(j, -1)), terms.number(-factor - 1)));
-      if (!llvm::is_contained(conditions, other))
+      // The bounds: j − L·p ≥ 0 and L·p + L − 1 − j ≥ 0.
+      Term lower = terms.notNegative(terms.difference(j, first)),
+           upper = terms.notNegative(terms.sum(terms.difference(first, j), last));
+      if (!llvm::is_contained(conditions, lower) || !llvm::is_contained(conditions, upper))
         continue;
       Term rest = terms.truth(true);
       for (Term kept : conditions)
-        if (kept != condition && kept != other)
+        if (kept != lower && kept != upper)
           rest = terms.both(rest, kept);
       auto knows = [&](Term term) { return terms.substitute(term, {{part, terms.number(0)}}) != term; };
-      bool isUsed = knows(rest) || llvm::any_of(access.index, knows);
-      if (isUsed)
+      if (knows(rest) || llvm::any_of(access.index, knows))
         continue;
       access.condition = rest;
       return dropParts(access);

@@ -46,8 +46,8 @@ private:
   /// Returns true if two kernels store the output, once each, and exactly one of them is launched.
   static bool isStoredByVersion(BlockArgument output) {
     auto users = llvm::to_vector(output.getUsers());
-    return users.size() == 2 && onf::areComplementary(users[0]->getParentOfType<KernelOp>(),
-                                                      users[1]->getParentOfType<KernelOp>());
+    return users.size() == 2 &&
+           onf::areComplementary(users[0]->getParentOfType<KernelOp>(), users[1]->getParentOfType<KernelOp>());
   }
 
   /// Returns true if several kernels store the output, once each, with exclusive choices.

@@ -33,6 +33,9 @@ struct Refinement {
 /// Returns nothing for any other store.
 std::optional<Refinement> getRefinement(StoreOp store);
 
+/// Returns the sides x, y of each equation that the kernel requires, and y, x.
+llvm::SmallVector<std::pair<SymExpr, SymExpr>> getEquations(KernelOp kernel);
+
 /// Returns whether groups · members = extent, by their values or because the kernel requires that
 /// `groups` divides `extent` and `members` is the quotient.
 bool isProduct(KernelOp kernel, const SymExpr &extent, const SymExpr &groups, const SymExpr &members);

@@ -83,18 +83,28 @@ StoreOp KernelOp::getStore(unsigned array) {
   return {};
 }
 
+SmallVector<std::pair<SymExpr, SymExpr>> getEquations(KernelOp kernel) {
+  SmallVector<std::pair<SymExpr, SymExpr>> equations;
+  for (StringRef text : kernel.getRequires().getAsValueRange<StringAttr>()) {
+    auto [left, right] = text.split("==");
+    auto x = SymExpr::parse(left), y = SymExpr::parse(right);
+    if (x && y)
+      equations.append({{*x, *y}, {*y, *x}});
+  }
+  return equations;
+}
+
 bool isProduct(KernelOp kernel, const SymExpr &extent, const SymExpr &groups, const SymExpr &members) {
-  if (groups * members == extent)
-    return true;
-  auto divides = [&](const SymExpr &divisor) {
-    return llvm::any_of(kernel.getRequires().getAsValueRange<StringAttr>(), [&](StringRef text) {
-      auto [left, right] = text.split("==");
-      auto x = SymExpr::parse(left), y = SymExpr::parse(right);
-      return x && y && y->isZero() && *x == SymExpr::mod(extent, divisor);
-    });
+  SymExpr product = groups * members;
+  auto tells = [&](const std::pair<SymExpr, SymExpr> &equation) {
+    auto divides = [&](const SymExpr &divisor) {
+      return equation.second.isZero() && equation.first == SymExpr::mod(extent, divisor);
+    };
+    return (equation.first == extent && equation.second == product) ||
+           (members == SymExpr::floorDiv(extent, groups) && divides(groups)) ||
+           (groups == SymExpr::floorDiv(extent, members) && divides(members));
   };
-  return (members == SymExpr::floorDiv(extent, groups) && divides(groups)) ||
-         (groups == SymExpr::floorDiv(extent, members) && divides(members));
+  return product == extent || llvm::any_of(getEquations(kernel), tells);
 }
 
 std::optional<Refinement> getRefinement(StoreOp store) {

@@ -31,11 +31,12 @@ struct Use {
   }
 };
 
-/// A plan for a nest: the axis h, and the parts of its index, h = size · group + member.
+/// A plan for a nest: the axis h, and the parts of its index, h = members · group + member.
 struct Packing {
   unsigned axis = 0;
   std::optional<SymExpr> groups; // nothing: every h has the same keys, and members are all of them
   SymExpr members;
+  SymExpr rows = SymExpr(1); ///< indices of the other axes that share keys
 };
 
 } // namespace
@@ -99,6 +100,10 @@ static std::optional<SymExpr> countGroups(KernelOp kernel, const SymExpr &extent
   SymExpr quotient = SymExpr::floorDiv(extent, size);
   if (isProduct(kernel, extent, quotient, size))
     return quotient;
+  // H = 3·G, and groups of 3.
+  for (const auto &[x, y] : getEquations(kernel))
+    if (x == extent && isProduct(kernel, extent, SymExpr::floorDiv(y, size), size))
+      return SymExpr::floorDiv(y, size);
   // The size is a quotient itself: H/G, and G groups.
   if (size.getTerms().size() != 1 || size.getTerms().begin()->first.size() != 1)
     return std::nullopt;
@@ -108,34 +113,48 @@ static std::optional<SymExpr> countGroups(KernelOp kernel, const SymExpr &extent
   return atom.rhs;
 }
 
+/// Returns whether all stores of a nest are of outputs.
+static bool storesOutputs(ForOp nest) {
+  auto kernel = nest->getParentOfType<KernelOp>();
+  return !nest
+              .walk([&](StoreOp store) {
+                bool isOutput = !kernel.isTemporary(cast<BlockArgument>(store.getArray()).getArgNumber());
+                return isOutput ? WalkResult::advance() : WalkResult::interrupt();
+              })
+              .wasInterrupted();
+}
+
+/// Finds the axis to pack: the last one, if keys depend on it, or else the innermost one that
+/// members of a group share.
 static std::optional<Packing> findPacking(ForOp nest) {
   auto folds = llvm::to_vector(nest.getBody().getOps<FoldOp>());
   if (folds.size() != 1 || folds[0].getBody().getOps<FoldOp>().empty() || nest.getWhere() || nest.getChoices() ||
-      nest.getExtents().size() < 2)
+      nest.getExtents().size() < 2 || !storesOutputs(nest))
     return std::nullopt;
   SmallVector<LoadOp> keys = findRowLoads(folds[0], true), rows = findRowLoads(folds[0], false);
   if (keys.empty() || rows.empty() || !llvm::all_of(keys, isNarrow))
     return std::nullopt;
   auto kernel = nest->getParentOfType<KernelOp>();
-  unsigned last = nest.getExtents().size() - 1;
-  auto packing = [&](unsigned axis) -> std::optional<Packing> {
-    Value index = nest.getBody().getArgument(axis);
-    const SymExpr &extent = getSymExpr(nest.getExtents()[axis]);
-    Use use = useOf(keys, index);
-    if (use.kind == Use::Other || useOf(rows, index).kind == Use::None || extent == SymExpr(1))
+  auto indices = nest.getBody().getArguments();
+  auto extentOf = [&](unsigned axis) { return getSymExpr(nest.getExtents()[axis]); };
+  unsigned last = indices.size() - 1;
+  std::optional<Packing> found;
+  for (unsigned axis = indices.size(); axis-- > 0 && !found;) {
+    Use use = useOf(keys, indices[axis]);
+    bool isLast = axis == last, isOfRows = useOf(rows, indices[axis]).kind == Use::Other;
+    if (use.kind != Use::Other && isOfRows && extentOf(axis) != SymExpr(1)) {
+      if (use.kind == Use::None && !isLast)
+        found = Packing{axis, std::nullopt, extentOf(axis)};
+      else if (auto groups = use.kind == Use::Quotient ? countGroups(kernel, extentOf(axis), use.size) : std::nullopt)
+        found = Packing{axis, *groups, use.size};
+    }
+    if (!found && isLast && use.kind != Use::None)
       return std::nullopt;
-    if (use.kind == Use::None)
-      return Packing{axis, std::nullopt, extent};
-    auto groups = countGroups(kernel, extent, use.size);
-    return groups ? std::optional(Packing{axis, *groups, use.size}) : std::nullopt;
-  };
-  Use ofLast = useOf(keys, nest.getBody().getArgument(last));
-  if (ofLast.kind != Use::None)
-    return ofLast.kind == Use::Quotient ? packing(last) : std::nullopt;
-  for (unsigned axis = last; axis-- > 0;)
-    if (auto found = packing(axis))
-      return found;
-  return std::nullopt;
+  }
+  for (unsigned axis = 0; found && axis < indices.size(); ++axis)
+    if (axis != found->axis && useOf(keys, indices[axis]).kind == Use::None)
+      found->rows = found->rows * extentOf(axis);
+  return found;
 }
 
 //===----------------------------------------------------------------------===//
@@ -246,32 +265,35 @@ struct ONFPackRows final : impl::ONFPackRowsBase<ONFPackRows> {
     });
   }
 
+  /// Returns the indices of a part: between `unit` and `longest`, half of that at a range of `half`.
+  /// Short ranges get short parts, which start more blocks. It is a function of the range alone.
+  SymExpr chooseLength(ForOp packed) {
+    SymExpr range = (*packed.getBody().getOps<FoldOp>().begin()).getExtent();
+    SymExpr most(longest / unit);
+    return SymExpr(unit) * (SymExpr(1) + SymExpr::floorDiv(most * range, range + SymExpr(half)));
+  }
+
   void run(ForOp nest, const Packing &packing) {
     ForOp packed = pack(nest, packing);
     if (!canSplitFold(packed))
       return packed.erase();
-    // Without other rows, the packed nest replaces the nest. Otherwise it runs if a group has at
-    // least as many members as there are rows: it reads keys once per row, the nest once per member.
-    unsigned last = nest.getExtents().size() - 1;
-    if (packing.axis == last) {
-      splitFold(packed, length);
+    // The packed nest reads keys once per row, the nest once per member. Without other rows, or if
+    // the numbers are known, one of the two is enough.
+    auto known = (packing.rows - packing.members).getConstant();
+    if (known && *known > 0)
+      return packed.erase();
+    if (known || packing.rows == SymExpr(1)) {
+      splitFold(packed, chooseLength(packed));
       return nest.erase();
     }
     auto pair = [&](const SymExpr &x, const SymExpr &y) {
       MLIRContext *context = &getContext();
       return ArrayAttr::get(context, {ExprAttr::get(context, x), ExprAttr::get(context, y)});
     };
-    const SymExpr &rows = getSymExpr(nest.getExtents()[last]), &members = packing.members;
-    if (auto known = (rows - members).getConstant()) { // both are numbers, or it is never so
-      if (*known > 0)
-        return packed.erase();
-      splitFold(packed, length);
-      return nest.erase();
-    }
-    nest.setWhereAttr(pair(rows, members));
-    packed.setWhereAttr(pair(members + SymExpr(1), rows));
+    nest.setWhereAttr(pair(packing.rows, packing.members));
+    packed.setWhereAttr(pair(packing.members + SymExpr(1), packing.rows));
     packed->moveAfter(nest);
-    splitFold(packed, length);
+    splitFold(packed, chooseLength(packed));
   }
 };
 } // namespace

@@ -94,8 +94,8 @@ def ONFPackRows : Pass<"onf-pack-rows"> {
   let description = [{
     Heads of a group read the same keys. With H heads in G groups of R = H/G, h = R·g + r. The pass
     adds a version of the nest in which the heads r of a group are the rows, and the old rows n are
-    an outer axis. It then splits the keys into parts of `length` indices (`onf-split-folds`). With
-    this, decoding (n < 1) reads keys once per group and fills the device.
+    an outer axis. It then splits the keys into parts (`onf-split-folds`). With this, decoding
+    (n < 1) reads keys once per group and fills the device.
 
         onf.for ["b", "h", "n"] in ["B", "H", "N"] {
           … onf.fold "m" in "M" { … %K[%b, ⌊%h / R⌋, %m, %k] … } … onf.store …, %O[%b, %h, %n]
@@ -110,23 +110,33 @@ def ONFPackRows : Pass<"onf-pack-rows"> {
 
     The new version reads keys once per row n, the old one once per head of a group. Hence the new
     one runs if N ≤ H/G. The number of rows decides, not the batch, so that a row has the same bits
-    alone and in a batch.
+    alone and in a batch. Entries of a batch that share keys are rows, too.
 
     A nest gets a version if all of these hold:
 
-    - It has one fold, which contracts floats of at most 16 bits, and R4 applies to it.
-    - The keys, those operands that are read along the fold's index and along a contraction or an
-      axis of a state, do not depend on the last axis n.
-    - They depend on h only through ⌊h / R⌋, or not at all (R = H). The number of heads is a multiple
-      of R, by a requirement of the kernel or as an expression. The innermost such axis is taken.
+    - It has one fold, which contracts floats of at most 16 bits, and R4 applies to it. It stores
+      outputs only.
+    - The keys are those operands that are read along the fold's index and along a contraction or an
+      axis of a state. They depend on h only through ⌊h / R⌋, or not at all (R = H). The other
+      operands of contractions, the rows, depend on h itself.
+    - The number of heads is a multiple of R, by a requirement of the kernel or as an expression.
+    - h is the last axis, or keys do not depend on the last axis. The innermost such h is taken.
 
-    If keys depend on the last axis only through ⌊h / R⌋, there is no n, and the new nests replace
-    the old one.
+    The rows n are all axes but h that keys do not depend on. If there are none, or if sizes are
+    known, there is only one version.
+
+    A part of M keys has u·(1 + ⌊(l/u)·M / (M + s)⌋) keys, where u is `unit`, l `longest` and s
+    `half`. For example, it has 256 keys of 1,024, and 2,048 of 131,072.
 
     **Requires** the onf contract; no lift on the nest. **Establishes** the onf contract.
-    **Numerics**: reassociates; parts have fixed boundaries. **Cost**: linear.
+    **Numerics**: reassociates; boundaries of parts are functions of M and of the fold's index
+    alone. **Cost**: linear.
   }];
-  let options = [Option<"length", "length", "int64_t", "512", "Indices of a part">];
+  let options = [
+    Option<"unit", "unit", "int64_t", "128", "Least number of indices of a part">,
+    Option<"longest", "longest", "int64_t", "2048", "Limit of the indices of a part, as the range grows">,
+    Option<"half", "half", "int64_t", "8192", "Range at which a part has half as many">
+  ];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 

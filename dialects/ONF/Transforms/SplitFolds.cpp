@@ -79,7 +79,7 @@ bool canSplitFold(ForOp nest) {
 namespace {
 class Splitter {
 public:
-  Splitter(ForOp nest, int64_t length)
+  Splitter(ForOp nest, const SymExpr &length)
       : nest(nest), fold(*nest.getBody().getOps<FoldOp>().begin()), length(length),
         kernel(nest->getParentOfType<KernelOp>()), accs(accsOf(fold)), b(nest), loc(fold.getLoc()) {}
   SplitNest run();
@@ -105,12 +105,12 @@ private:
   void removeUnused(ForOp made);
   unsigned partAxis() { return std::max<size_t>(nest.getExtents().size(), 1) - 1; }
   ExprAttr numParts() {
-    return ExprAttr::get(b.getContext(), SymExpr::floorDiv(fold.getExtent() + SymExpr(length - 1), SymExpr(length)));
+    return ExprAttr::get(b.getContext(), SymExpr::floorDiv(fold.getExtent() + length - SymExpr(1), length));
   }
 
   ForOp nest;
   FoldOp fold;
-  int64_t length;
+  SymExpr length;
   KernelOp kernel;
   SmallVector<AccOp> accs;
   OpBuilder b;
@@ -168,7 +168,9 @@ ForOp Splitter::addPartNest() {
   auto copy = cast<FoldOp>(b.clone(*fold, map));
   Block &inside = copy.getBody().front();
   OpBuilder at = OpBuilder::atBlockBegin(&inside);
-  Value size = arith::ConstantIndexOp::create(at, loc, length);
+  auto known = length.getConstant();
+  Value size = known ? arith::ConstantIndexOp::create(at, loc, *known).getResult()
+                     : ExtentOp::create(at, loc, at.getIndexType(), ExprAttr::get(b.getContext(), length)).getResult();
   Value first = arith::MulIOp::create(at, loc, part, size);
   Value end = arith::AddIOp::create(at, loc, first, size);
   Value j = inside.getArgument(0);
@@ -461,7 +463,7 @@ SplitNest Splitter::run() {
   return split;
 }
 
-SplitNest splitFold(ForOp nest, int64_t length) { return Splitter(nest, length).run(); }
+SplitNest splitFold(ForOp nest, const SymExpr &length) { return Splitter(nest, length).run(); }
 
 //===----------------------------------------------------------------------===//
 // The pass
@@ -528,7 +530,7 @@ struct ONFSplitFolds final : impl::ONFSplitFoldsBase<ONFSplitFolds> {
     getOperation()->walk([&](KernelOp kernel) {
       for (auto nest : llvm::to_vector(kernel.getBody().getOps<ForOp>()))
         if (isWorthSplitting(nest) && canSplitFold(nest))
-          splitFold(nest, length);
+          splitFold(nest, SymExpr(length));
     });
   }
 };

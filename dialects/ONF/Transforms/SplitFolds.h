@@ -27,7 +27,7 @@ struct SplitNest {
   ForOp parts;                           ///< has the axis of parts before its last one
   llvm::SmallVector<mlir::Value> states; ///< of the fold, by number, with that axis
 };
-SplitNest splitFold(ForOp nest, int64_t length);
+SplitNest splitFold(ForOp nest, const SymExpr &length);
 
 } // namespace moa::onf
 

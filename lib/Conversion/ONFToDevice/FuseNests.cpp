@@ -96,9 +96,10 @@ bool Fusion::findPlaces() {
   auto folds = llvm::to_vector(to.getBody().getOps<FoldOp>());
   auto loops = llvm::to_vector(from.getBody().getOps<ForOp>());
   if (from == to || !stores || !loop || stores == from || loop == to || loops.size() != 1 || folds.empty() ||
-      from.getChoices() || to.getChoices() || from.getWhereAttr() != to.getWhereAttr() || !from.getBody().getOps<StoreOp>().empty() ||
-      load.getResult().getType() != store.getValue().getType() || stores.getExtents().size() != 1 ||
-      llvm::range_size(stores.getBody().getOps<StoreOp>()) != 1 || loop.getExtents().size() != 1)
+      from.getChoices() || to.getChoices() || from.getWhereAttr() != to.getWhereAttr() ||
+      !from.getBody().getOps<StoreOp>().empty() || load.getResult().getType() != store.getValue().getType() ||
+      stores.getExtents().size() != 1 || llvm::range_size(stores.getBody().getOps<StoreOp>()) != 1 ||
+      loop.getExtents().size() != 1)
     return false;
   fold = folds.back();
   return true;

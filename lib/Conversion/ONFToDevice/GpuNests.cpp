@@ -50,6 +50,7 @@ template <typename Visit> void forNumbers(TileFold &fold, Visit visit) {
   visit("list_bytes", fold.listBytes);
   visit("groups", fold.canGroup);
   visit("shares", fold.canShare);
+  visit("part", fold.isPart);
   visit("workspace", fold.hasWorkspace);
   visit("most_lazy", fold.mostRescaleBound);
   visit("lazy", fold.rescaleBound);

@@ -50,6 +50,21 @@ static void setForm(onf::ForOp nest, StringRef name) {
   }
 }
 
+/// Returns whether the folds of a nest read temporaries only: they merge what other nests computed,
+/// and hold nothing for tensor cores.
+static bool mergesParts(onf::ForOp nest) {
+  auto kernel = nest->getParentOfType<onf::KernelOp>();
+  bool reads = false;
+  WalkResult others = nest.walk([&](onf::LoadOp load) {
+    if (!load->getParentOfType<onf::FoldOp>())
+      return WalkResult::advance();
+    reads = true;
+    bool isStored = kernel.isTemporary(cast<BlockArgument>(load.getArray()).getArgNumber());
+    return isStored ? WalkResult::advance() : WalkResult::interrupt();
+  });
+  return reads && !others.wasInterrupted() && !contractsNarrow(nest);
+}
+
 llvm::Expected<Schedule> moa::liftToGpu(onf::KernelOp kernel, const GpuMachine &machine, const Schedule *given) {
   auto nests = readNests(kernel);
   if (!nests)
@@ -68,6 +83,8 @@ llvm::Expected<Schedule> moa::liftToGpu(onf::KernelOp kernel, const GpuMachine &
     std::string how = fixed ? fixed->slow : "one thread";
     // Choices of a given schedule need no explanation.
     if (hasTiles || how.empty() || (given && (nest.fold || nest.getFixed())))
+      continue;
+    if (mergesParts(op))
       continue;
     std::string why = whyNoTiles(nest, machine);
     // Users of the default schedule expect tensor cores here.

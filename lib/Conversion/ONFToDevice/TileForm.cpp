@@ -275,11 +275,32 @@ std::optional<int64_t> countVisited(const TilePlan &plan) {
 
 /// Returns whether a block can hand over a fold to another one (Tiles/StreamK.cpp).
 bool canShare(const TilePlan &plan) {
+  auto hasPages = [](const TileOperand &operand) { return operand.page.has_value(); };
+  if (llvm::any_of(plan.keyOperands, hasPages) || llvm::any_of(plan.valueOperands, hasPages))
+    return false; // a stage has several arrivals
   bool isAlike = !plan.product && plan.prologue.empty() && !plan.fold.getPieces() && !rows::getGuard(plan.fold);
   return isAlike && llvm::all_of(rows::getAccs(plan.fold), [](AccOp acc) {
            Type type = rows::getYielded(acc.getValue()).getType();
            return type.isF32() || type.isInteger(1);
          });
+}
+
+/// Returns whether the nest folds parts of a range: an axis before the last one bounds the indices of
+/// the fold, and no operand depends on it.
+bool foldsParts(const TilePlan &plan) {
+  GuardOp guard = rows::getGuard(plan.fold);
+  if (!guard || plan.product)
+    return false;
+  rows::Dependence deps;
+  auto isRead = [&](ArrayRef<TileOperand> operands, Value axis) {
+    return llvm::any_of(operands, [&](const TileOperand &operand) {
+      return llvm::any_of(LoadOp(operand.load).getTerms(), [&](Value term) { return deps.on(term, axis); });
+    });
+  };
+  return llvm::any_of(plan.nest.getBody().getArguments().drop_back(), [&](Value axis) {
+    return deps.on(guard.getCondition(), axis) && !isRead(plan.rowOperands, axis) && !isRead(plan.keyOperands, axis) &&
+           !isRead(plan.valueOperands, axis);
+  });
 }
 
 TileFold describeFold(TilePlan &plan) {
@@ -332,6 +353,7 @@ TileFold describeFold(TilePlan &plan) {
     fold.resultBytes = 2 * getResultColumns(plan);
   fold.canGroup = plan.nest.getExtents().size() > 1;
   fold.canShare = canShare(plan);
+  fold.isPart = foldsParts(plan);
   auto kernel = plan.nest->getParentOfType<onf::KernelOp>();
   for (unsigned array = 0; array != kernel.getBody().getNumArguments(); ++array)
     fold.hasWorkspace |= kernel.isTemporary(array);

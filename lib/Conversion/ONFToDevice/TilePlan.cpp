@@ -16,6 +16,8 @@ using namespace moa::onf;
 /// The longest contraction, and the longest axis of a state. Sums of 256 products of 8-bit
 /// integers, at most 2^14 each, have 22 bits: exact in i32, and as floats.
 static constexpr int64_t kLongest = 256;
+/// Rows after which the swizzle of shared memory repeats.
+static constexpr int64_t kPageRows = 8;
 static_assert(kLongest << 14 <= 1 << 22);
 
 namespace {
@@ -251,9 +253,35 @@ bool TilePlanner::checkLength(Value inner, int64_t length, Type element, StringR
   return true;
 }
 
+/// Returns the length of a page if an index along the rows is r mod length.
+static std::optional<int64_t> getPage(const LinearIndex &place, Value index) {
+  if (!place.constant.isZero() || place.terms.size() != 2 || place.terms.lookup(index) != SymExpr(1))
+    return std::nullopt;
+  for (const auto &[term, factor] : place.terms) {
+    auto quotient = term.getDefiningOp<arith::FloorDivSIOp>();
+    auto length = quotient ? getConstantIntValue(quotient.getRhs()) : std::nullopt;
+    if (length && *length > 0 && quotient.getLhs() == index && factor == SymExpr(-*length))
+      return length;
+  }
+  return std::nullopt;
+}
+
+/// Returns whether a value is the same for all rows of each page.
+static bool isOfPage(Value value, Value index, int64_t length) {
+  if (value == index)
+    return false;
+  Operation *op = value.getDefiningOp();
+  auto quotient = dyn_cast_or_null<arith::FloorDivSIOp>(op);
+  if (quotient && quotient.getLhs() == index && getConstantIntValue(quotient.getRhs()) == length)
+    return true;
+  return !op || (op->getNumRegions() == 0 &&
+                 llvm::all_of(op->getOperands(), [&](Value operand) { return isOfPage(operand, index, length); }));
+}
+
 /// Finds an operand X[…] with one term per axis: `inner` on the last, `index` or a multiple of it
 /// on one other. The remaining terms must be the same for the whole block. Rows of the nest may have
 /// an offset that is: the tile may then hold rows behind the last one, whose results nobody stores.
+/// Keys may be found by pages: X[f(⌊r / P⌋), …, r mod P, …, k].
 bool TilePlanner::findOperand(const rows::Factors &factors, Value index, Value inner, int64_t columns,
                               SmallVectorImpl<TileOperand> &operands) {
   LoadOp load = getElement(factors);
@@ -261,12 +289,18 @@ bool TilePlanner::findOperand(const rows::Factors &factors, Value index, Value i
   unsigned rank = load.getArray().getType().getRank();
   SymExpr step(1);
   LinearIndex offset;
+  std::optional<int64_t> page;
+  for (unsigned axis = 0; axis + 1 < rank && index == plan.keyIndex() && !page; ++axis)
+    page = getPage(load.getIndex(axis), index);
   auto isUniform = [&](Value term) {
-    return !deps.on(term, index) && !deps.on(term, inner) && !deps.on(term, plan.rowIndex()) &&
-           !deps.on(term, plan.keyIndex());
+    bool isOfKeys = deps.on(term, plan.keyIndex()) && !(page && isOfPage(term, index, *page));
+    return (index == plan.keyIndex() || !deps.on(term, index)) && !deps.on(term, inner) &&
+           !deps.on(term, plan.rowIndex()) && !isOfKeys;
   };
   auto isOfAxis = [&](unsigned axis) {
     LinearIndex place = load.getIndex(axis);
+    if (page && getPage(place, index))
+      return true;
     bool hasOffset = place.terms.size() > 1 && axis + 1 < rank && index == plan.rowIndex();
     if (hasOffset && place.constant.isZero() && place.terms.lookup(index) == SymExpr(1)) {
       place.terms.erase(index);
@@ -302,6 +336,7 @@ bool TilePlanner::findOperand(const rows::Factors &factors, Value index, Value i
       operand.rowAxis = axis;
       operand.step = step;
       operand.offset = offset;
+      operand.page = page;
       ++found;
     } else if (!isUniform(term)) {
       return refuse("an operand's address depends on more than its row: the subscript of " + shown + " on axis " +
@@ -314,6 +349,10 @@ bool TilePlanner::findOperand(const rows::Factors &factors, Value index, Value i
   if (!isPositive(step, plan.nest))
     return refuse("rows of an operand may coincide: " + shown + " is read along '" + rows::getIndexName(index) +
                   "' at distances of " + step.str() + "; require that these are at least 1");
+  if (page && (*page % kPageRows != 0 || !SymExpr::mod(plan.fold.getExtent(), SymExpr(*page)).isZero()))
+    return refuse("pages of an operand do not fit tiles: " + shown + " has pages of " + Twine(*page) + " rows, of " +
+                  plan.fold.getExtent().str() + " in all; tiles take whole pages of a multiple of " +
+                  Twine(kPageRows) + " rows");
   operands.push_back(operand);
   return true;
 }

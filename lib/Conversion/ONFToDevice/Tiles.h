@@ -19,6 +19,9 @@ struct TileOperand {
   unsigned rowAxis = 0;
   SymExpr step = SymExpr(1); ///< stride along `rowAxis`: X[…, step·r, …, k]
   LinearIndex offset;        ///< of row 0, the same for a whole block: X[…, offset + r, …, k]
+  /// Rows of a page, if keys are found by pages: X[f(⌊r / page⌋), …, r mod page, …, k]. Other axes may
+  /// depend on the page.
+  std::optional<int64_t> page;
   int64_t columns = 0;       ///< length of the last axis
   /// For an operand of an accumulator: the fold's index runs along the last axis, and `columns`
   /// counts indices along `rowAxis`. For the left operand of a `TileProduct`: the rows run along

@@ -516,3 +516,50 @@ onf.kernel @o4_twice attributes {symbols = ["N"], requires = [], arg_names = [],
     onf.store %c, %y[%i, %i] : f32, !moa.array<[N, N], f32>
   }
 }
+
+// -----
+
+// Two versions may store one output if exactly one of them runs, and two loops may cover an axis in parts.
+onf.kernel @o4_versions attributes {symbols = ["H", "G", "N"], requires = ["H%G == 0"], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[H, N], f32>]} {
+^bb0(%x: !moa.array<[H, N], f32>, %y: !moa.array<[H, N], f32>):
+  onf.for ["h", "n"] in ["H", "N"] where ["N" > "4"] {
+  ^bb0(%h: index, %n: index):
+    %e = onf.load %x[%h, %n] : !moa.array<[H, N], f32> -> f32
+    onf.store %e, %y[%h, %n] : f32, !moa.array<[H, N], f32>
+  }
+  onf.for ["g", "n", "r"] in ["G", "N", "H/G"] where ["5" > "N"] {
+  ^bb0(%g: index, %n: index, %r: index):
+    %e = onf.load %x[%g, %r, %n] at ["(H/G)*$0 + $1", "$2"] : !moa.array<[H, N], f32> -> f32
+    onf.store %e, %y[%g, %r, %n] at ["(H/G)*$0 + $1", "$2"] : f32, !moa.array<[H, N], f32>
+  }
+}
+
+// -----
+
+// expected-error @below {{expects one store to output y (O4), but got 2}}
+onf.kernel @o4_both_versions attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N], f32>, %y: !moa.array<[N], f32>):
+  onf.for ["n"] in ["N"] where ["N" > "4"] {
+  ^bb0(%n: index):
+    %e = onf.load %x[%n] : !moa.array<[N], f32> -> f32
+    onf.store %e, %y[%n] : f32, !moa.array<[N], f32>
+  }
+  onf.for ["n"] in ["N"] where ["6" > "N"] {
+  ^bb0(%n: index):
+    %e = onf.load %x[%n] : !moa.array<[N], f32> -> f32
+    onf.store %e, %y[%n] : f32, !moa.array<[N], f32>
+  }
+}
+
+// -----
+
+onf.kernel @o4_parts attributes {symbols = ["H", "G"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[H], f32>]} {
+^bb0(%x: !moa.array<[H], f32>, %y: !moa.array<[H], f32>):
+  onf.for ["g", "r"] in ["G", "H/G"] {
+  ^bb0(%g: index, %r: index):
+    %e = onf.load %x[%g] : !moa.array<[H], f32> -> f32
+    // G need not divide H.
+    // expected-error @below {{expects the index of a loop over H on axis 0 (O4)}}
+    onf.store %e, %y[%g, %r] at ["(H/G)*$0 + $1"] : f32, !moa.array<[H], f32>
+  }
+}

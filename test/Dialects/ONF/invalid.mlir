@@ -615,3 +615,30 @@ module attributes {moa.forms = [#onf.form<lanes, {axes = [#onf.axis<block: 0>]}>
 
 // expected-error @+1 {{expects 'axes' and 'folds' of #onf.axis in form 'lanes' (C3)}}
 module attributes {moa.forms = [#onf.form<lanes, {axes = [0], folds = []}>]} {}
+
+// -----
+
+onf.kernel @for_c6_pairs attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N], f32>, %y: !moa.array<[N], f32>):
+  // expected-error @below {{expects pairs of expressions in 'where', on a nest at the top of a kernel (C6)}}
+  "onf.for"() <{names = ["i"], extents = [#moa.expr<"N">], where = [#moa.expr<"N">]}> ({
+  ^bb0(%i: index):
+    %e = onf.load %x[%i] : !moa.array<[N], f32> -> f32
+    onf.store %e, %y[%i] : f32, !moa.array<[N], f32>
+  }) : () -> ()
+}
+
+// -----
+
+onf.kernel @for_c6_inner attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N, M], f32>]} {
+^bb0(%x: !moa.array<[N, M], f32>, %y: !moa.array<[N, M], f32>):
+  onf.for ["i"] in ["N"] {
+  ^bb0(%i: index):
+    // expected-error @below {{expects pairs of expressions in 'where', on a nest at the top of a kernel (C6)}}
+    onf.for ["j"] in ["M"] where ["N" > "M"] {
+    ^bb0(%j: index):
+      %e = onf.load %x[%i, %j] : !moa.array<[N, M], f32> -> f32
+      onf.store %e, %y[%i, %j] : f32, !moa.array<[N, M], f32>
+    }
+  }
+}

@@ -41,14 +41,47 @@ static Value coordinate(ScalarCode &code, LoadOp load, unsigned axis) {
   return index;
 }
 
-void TmaCopies::copy(const TileOperand &operand, Value first, const Ring &ring, Value stage) {
+/// Copies the parts of a tile that lie in one page each. Parts behind the last key start behind the
+/// end of a page, so that they are zeros. The numbers of pages are loaded before the stage is free.
+void TmaCopies::copyPages(const TileOperand &operand, Value first, const Ring &ring, Value stage,
+                          llvm::function_ref<void()> await) {
+  int64_t rows = partRows(plan, operand), parts = plan.shape.keys / rows;
+  Value end = code.symbol(plan.fold.getExtent()), one = code.index(1), page = code.index(*operand.page);
+  Value last = arith::SubIOp::create(b, code.named("last_key"), end, one);
+  Value array = program.getBody().getArgument(cast<BlockArgument>(operand.load.getArray()).getArgNumber());
+  SmallVector<Values> coordinates(parts);
+  for (int64_t part = 0; part < parts; ++part) {
+    code.open();
+    Value start = b.createOrFold<arith::AddIOp>(code.named("part_start"), first, code.index(part * rows));
+    Value key = arith::MinSIOp::create(b, code.loc, start, last);
+    code.bind(plan.keyIndex(), key);
+    Value row = arith::RemUIOp::create(b, code.loc, key, page);
+    Value exists = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sle, start, last);
+    row = arith::SelectOp::create(b, code.named("page_row"), exists, row, page);
+    for (unsigned axis = 0; axis + 1 < operand.load.getArray().getType().getRank(); ++axis)
+      coordinates[part].push_back(axis == operand.rowAxis ? row : coordinate(code, operand.load, axis));
+    code.close();
+  }
+  await();
+  for (auto [part, place] : llvm::enumerate(coordinates))
+    device::CopyOp::create(b, code.loc, array, place, Value(), b.getI64IntegerAttr(operand.rowAxis),
+                           ExprAttr::get(b.getContext(), operand.step), ring.tiles, stage, ring.full, stage,
+                           parts == 1 ? Value() : code.index(part * rows),
+                           parts == 1 ? IntegerAttr() : b.getI64IntegerAttr(rows));
+}
+
+void TmaCopies::copy(const TileOperand &operand, Value first, const Ring &ring, Value stage,
+                     llvm::function_ref<void()> await) {
+  if (operand.page)
+    return copyPages(operand, first, ring, stage, await);
+  await();
   if (operand.moving)
     return copyAt(operand, first, Value(), ring, stage);
   Values coordinates;
   Value rows = operand.isTransposed ? code.index(0) : first;
   for (const auto &[term, factor] : operand.offset.terms)
-    rows = b.createOrFold<arith::AddIOp>(
-        code.loc, rows, b.createOrFold<arith::MulIOp>(code.loc, code.eval(term), code.symbol(factor)));
+    rows = b.createOrFold<arith::AddIOp>(code.loc, rows,
+                                         b.createOrFold<arith::MulIOp>(code.loc, code.eval(term), code.symbol(factor)));
   for (unsigned axis = 0; axis + 1 < operand.load.getArray().getType().getRank(); ++axis)
     coordinates.push_back(axis == operand.rowAxis ? rows : coordinate(code, operand.load, axis));
   Value array = program.getBody().getArgument(cast<BlockArgument>(operand.load.getArray()).getArgNumber());
@@ -72,8 +105,8 @@ Producer::Numbers Producer::numbersOf(Value n) {
 
 void Producer::fill(const Numbers &at, ArrayRef<TileOperand> operands, ArrayRef<Ring> into) {
   for (auto [operand, ring] : llvm::zip_equal(operands, into)) {
-    device::WaitOp::create(b, code.loc, ring.empty, at.stage, at.free);
-    copies.copy(operand, at.first, ring, at.stage);
+    copies.copy(operand, at.first, ring, at.stage,
+                [&, empty = ring.empty] { device::WaitOp::create(b, code.loc, empty, at.stage, at.free); });
   }
 }
 

@@ -13,8 +13,9 @@ class TileCopies {
 public:
   virtual ~TileCopies() = default;
   /// Copies the tile of an operand from row or key `first` on into a stage of a ring. Announces its
-  /// bytes at the stage's barrier for full stages.
-  virtual void copy(const TileOperand &operand, mlir::Value first, const Ring &ring, mlir::Value stage) = 0;
+  /// bytes at the stage's barrier for full stages. `await` waits until the stage is free.
+  virtual void copy(const TileOperand &operand, mlir::Value first, const Ring &ring, mlir::Value stage,
+                    llvm::function_ref<void()> await = [] {}) = 0;
   /// The same for a tile of the left operand of `plan.product`, with keys from `first` on.
   virtual void copyLeft(mlir::Value first, const Ring &ring, mlir::Value stage) = 0;
 };
@@ -24,10 +25,13 @@ class TmaCopies : public TileCopies, BlockPart {
 public:
   TmaCopies(const TileContext &context, ScalarCode &code, const BlockRows &block)
       : BlockPart(context, code), block(block) {}
-  void copy(const TileOperand &operand, mlir::Value first, const Ring &ring, mlir::Value stage) override;
+  void copy(const TileOperand &operand, mlir::Value first, const Ring &ring, mlir::Value stage,
+            llvm::function_ref<void()> await = [] {}) override;
   void copyLeft(mlir::Value first, const Ring &ring, mlir::Value stage) override;
 
 private:
+  void copyPages(const TileOperand &operand, mlir::Value first, const Ring &ring, mlir::Value stage,
+                 llvm::function_ref<void()> await);
   void copyAt(const TileOperand &operand, mlir::Value first, mlir::Value column, const Ring &ring, mlir::Value stage);
 
   const BlockRows &block;

@@ -3,6 +3,7 @@
 #include "lib/Conversion/ONFToDevice/Tiles/Names.h"
 #include "lib/Schedule/GpuMachine.h"
 #include "lib/Schedule/GpuSchedule.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace moa;
@@ -10,14 +11,18 @@ using namespace moa::onf;
 
 namespace moa::tiles {
 
+int64_t partRows(const TilePlan &plan, const TileOperand &operand) {
+  return std::gcd(*operand.page, plan.shape.keys);
+}
+
 Ring Rings::make(StringRef name, int64_t stages, int64_t height, int64_t columns, Type element, bool withEmpty,
-                 bool isOdd) {
+                 bool isOdd, int64_t copies) {
   Ring ring;
   int64_t bytes = element.getIntOrFloatBitWidth() / 8;
   auto type = RingType::get(b.getContext(), stages, {height, padded(columns, bytes)}, element);
   auto named = [&](const char *what) { return code.named(name.str() + what); };
   ring.tiles = device::SharedOp::create(b, named("_ring"), type);
-  ring.full = device::BarriersOp::create(b, named("_full"), BarriersType::get(b.getContext(), stages, 1), isOdd);
+  ring.full = device::BarriersOp::create(b, named("_full"), BarriersType::get(b.getContext(), stages, copies), isOdd);
   // One arrival per consumer warp.
   if (withEmpty)
     ring.empty = device::BarriersOp::create(b, named("_empty"),
@@ -42,7 +47,8 @@ SmallVector<Ring> Rings::makeAll(ArrayRef<TileOperand> operands, int64_t stages,
     std::string name = nameOfArray(context, operand).str();
     if (countOperands(operand.load.getArray()) > 1)
       name += role;
-    list.push_back(make(name, stages, across, along, operand.load.getResult().getType(), withEmpty, isOdd));
+    int64_t copies = operand.page ? size / partRows(plan, operand) : 1;
+    list.push_back(make(name, stages, across, along, operand.load.getResult().getType(), withEmpty, isOdd, copies));
   }
   return list;
 }

@@ -32,10 +32,13 @@ public:
 
 private:
   Ring make(llvm::StringRef name, int64_t stages, int64_t height, int64_t columns, mlir::Type element, bool withEmpty,
-            bool isOdd = false);
+            bool isOdd = false, int64_t copies = 1);
   llvm::SmallVector<Ring> makeAll(llvm::ArrayRef<TileOperand> operands, int64_t stages, int64_t size, bool withEmpty,
                                   bool isOdd, const char *role);
 };
+
+/// Returns the rows of the parts of a tile of pages: each part lies in one page.
+int64_t partRows(const TilePlan &plan, const TileOperand &operand);
 
 /// Returns the bytes of shared memory that the block has left, after the rings so far and `lists`
 /// bytes of lists that follow. No other block of the multiprocessor could use them.
