@@ -193,7 +193,7 @@ static void addShortShapes(const GpuNest &nest, const GpuMachine &machine,
     for (shape.stages = isPart ? 2 : 1; shape.stages <= 4; ++shape.stages)
       for (int64_t residents = isPart ? 1 : 2; residents <= 8; ++residents) {
         shape.overlap = shape.stages > 1;
-        assignRegisters(shape, machine, residents);
+        assignRegisters(shape, *nest.fold, machine, residents);
         bool fits = residentBlocks(shape, machine) == residents &&
                     residents * (tileNeeds(*nest.fold, shape).bytes() + 1024) <= machine.shared;
         if (llvm::Error error = checkTileShape(*nest.fold, shape, machine, "")) {
@@ -228,7 +228,7 @@ std::vector<std::pair<TileShape, TileCost>> moa::rankTileShapes(const GpuNest &n
   auto add = [&] {
     if (shape.threads() > machine.threadsPerBlock)
       return;
-    assignRegisters(shape, machine);
+    assignRegisters(shape, *nest.fold, machine);
     // Ping-pong between consumer warpgroups only helps if they compete for the special function
     // unit (benchmarks/gpu/PRECISION.md, "Twelfth series").
     shape.takesTurns = isNarrow && shape.warpgroups > 1 && nest.fold->counts.special > 0;

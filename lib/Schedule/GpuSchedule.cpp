@@ -95,14 +95,17 @@ int64_t moa::residentBlocks(const TileShape &shape, const GpuMachine &machine) {
   return 1;
 }
 
-void moa::assignRegisters(TileShape &shape, const GpuMachine &machine, int64_t residents) {
+void moa::assignRegisters(TileShape &shape, const TileFold &fold, const GpuMachine &machine, int64_t residents) {
+  // The producer, which counts tiles and starts copies, needs at most 40, and more for the places of
+  // pages.
+  constexpr int64_t ofCopies = 40, ofPages = 56;
+  int64_t least = fold.hasPages ? ofPages : machine.leastRegisters, most = fold.hasPages ? ofPages : ofCopies;
   int64_t launch = machine.getLaunchRegisters(shape.threads() * residents);
   int64_t all = launch * (shape.warpgroups + 1), unit = machine.registerUnit;
   auto share = [&](int64_t registers) { return std::min(registers / unit * unit, machine.mostRegisters); };
-  shape.consumerRegisters = share((all - machine.leastRegisters) / shape.warpgroups);
-  // The producer, which counts tiles and starts copies, needs at most 40.
+  shape.consumerRegisters = share((all - least) / shape.warpgroups);
   shape.producerRegisters =
-      std::min({launch, share(all - shape.consumerRegisters * shape.warpgroups), int64_t(llvm::alignTo(40, unit))});
+      std::min({launch, share(all - shape.consumerRegisters * shape.warpgroups), int64_t(llvm::alignTo(most, unit))});
 }
 
 //===----------------------------------------------------------------------===//

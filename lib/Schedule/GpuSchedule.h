@@ -102,6 +102,8 @@ struct TileFold {
   /// True if a block folds one part of the range (R4). Rows are then few, and blocks mostly wait for
   /// keys from memory.
   bool isPart = false;
+  /// True if keys are found by pages, so that a stage has several copies.
+  bool hasPages = false;
   /// Bytes of shared memory other than rings and barriers.
   int64_t listBytes = 0;
   bool canGroup = false;
@@ -166,7 +168,7 @@ TileNeeds tileNeeds(const TileFold &fold, const TileShape &shape);
 /// Sets the registers per thread of consumers and producer, for `residents` blocks per
 /// multiprocessor. Consumers get the most that a producer with the fewest registers leaves, the
 /// producer the rest.
-void assignRegisters(TileShape &shape, const GpuMachine &machine, int64_t residents = 1);
+void assignRegisters(TileShape &shape, const TileFold &fold, const GpuMachine &machine, int64_t residents = 1);
 
 /// Returns the number of blocks that share the registers of a multiprocessor.
 int64_t residentBlocks(const TileShape &shape, const GpuMachine &machine);

@@ -116,8 +116,7 @@ static std::optional<SymExpr> countGroups(KernelOp kernel, const SymExpr &extent
 /// Returns whether all stores of a nest are of outputs.
 static bool storesOutputs(ForOp nest) {
   auto kernel = nest->getParentOfType<KernelOp>();
-  return !nest
-              .walk([&](StoreOp store) {
+  return !nest.walk([&](StoreOp store) {
                 bool isOutput = !kernel.isTemporary(cast<BlockArgument>(store.getArray()).getArgNumber());
                 return isOutput ? WalkResult::advance() : WalkResult::interrupt();
               })

@@ -18,7 +18,7 @@ static std::string whyNoShape(const GpuNest &nest, const GpuMachine &machine) {
   TileShape least;
   least.warpgroups = 1;
   least.keys = machine.tensorDepth;
-  assignRegisters(least, machine);
+  assignRegisters(least, *nest.fold, machine);
   std::string reason = "no tile fits into shared memory and registers";
   if (llvm::Error error = checkTileShape(*nest.fold, least, machine, "the smallest"))
     return reason + "; " + llvm::toString(std::move(error));

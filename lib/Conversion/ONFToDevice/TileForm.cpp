@@ -273,10 +273,15 @@ std::optional<int64_t> countVisited(const TilePlan &plan) {
   return most <= few ? std::optional(most) : std::nullopt;
 }
 
+/// Returns whether keys of some operand are found by pages.
+bool hasPages(const TilePlan &plan) {
+  auto isPaged = [](const TileOperand &operand) { return operand.page.has_value(); };
+  return llvm::any_of(plan.keyOperands, isPaged) || llvm::any_of(plan.valueOperands, isPaged);
+}
+
 /// Returns whether a block can hand over a fold to another one (Tiles/StreamK.cpp).
 bool canShare(const TilePlan &plan) {
-  auto hasPages = [](const TileOperand &operand) { return operand.page.has_value(); };
-  if (llvm::any_of(plan.keyOperands, hasPages) || llvm::any_of(plan.valueOperands, hasPages))
+  if (hasPages(plan))
     return false; // a stage has several arrivals
   bool isAlike = !plan.product && plan.prologue.empty() && !plan.fold.getPieces() && !rows::getGuard(plan.fold);
   return isAlike && llvm::all_of(rows::getAccs(plan.fold), [](AccOp acc) {
@@ -354,6 +359,7 @@ TileFold describeFold(TilePlan &plan) {
   fold.canGroup = plan.nest.getExtents().size() > 1;
   fold.canShare = canShare(plan);
   fold.isPart = foldsParts(plan);
+  fold.hasPages = hasPages(plan);
   auto kernel = plan.nest->getParentOfType<onf::KernelOp>();
   for (unsigned array = 0; array != kernel.getBody().getNumArguments(); ++array)
     fold.hasWorkspace |= kernel.isTemporary(array);

@@ -351,8 +351,8 @@ bool TilePlanner::findOperand(const rows::Factors &factors, Value index, Value i
                   "' at distances of " + step.str() + "; require that these are at least 1");
   if (page && (*page % kPageRows != 0 || !SymExpr::mod(plan.fold.getExtent(), SymExpr(*page)).isZero()))
     return refuse("pages of an operand do not fit tiles: " + shown + " has pages of " + Twine(*page) + " rows, of " +
-                  plan.fold.getExtent().str() + " in all; tiles take whole pages of a multiple of " +
-                  Twine(kPageRows) + " rows");
+                  plan.fold.getExtent().str() + " in all; tiles take whole pages of a multiple of " + Twine(kPageRows) +
+                  " rows");
   operands.push_back(operand);
   return true;
 }

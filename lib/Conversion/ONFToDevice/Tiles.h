@@ -22,7 +22,7 @@ struct TileOperand {
   /// Rows of a page, if keys are found by pages: X[f(⌊r / page⌋), …, r mod page, …, k]. Other axes may
   /// depend on the page.
   std::optional<int64_t> page;
-  int64_t columns = 0;       ///< length of the last axis
+  int64_t columns = 0; ///< length of the last axis
   /// For an operand of an accumulator: the fold's index runs along the last axis, and `columns`
   /// counts indices along `rowAxis`. For the left operand of a `TileProduct`: the rows run along
   /// the last axis.

@@ -107,7 +107,7 @@ TileShape shapeOf(int64_t warpgroups, int64_t keys, int64_t stages = 2) {
   shape.warpgroups = warpgroups;
   shape.keys = keys;
   shape.stages = stages;
-  assignRegisters(shape, h200());
+  assignRegisters(shape, TileFold(), h200());
   return shape;
 }
 

@@ -41,40 +41,59 @@ static Value coordinate(ScalarCode &code, LoadOp load, unsigned axis) {
   return index;
 }
 
-/// Copies the parts of a tile that lie in one page each. Parts behind the last key start behind the
-/// end of a page, so that they are zeros. The numbers of pages are loaded before the stage is free.
-void TmaCopies::copyPages(const TileOperand &operand, Value first, const Ring &ring, Value stage,
-                          llvm::function_ref<void()> await) {
-  int64_t rows = partRows(plan, operand), parts = plan.shape.keys / rows;
-  Value end = code.symbol(plan.fold.getExtent()), one = code.index(1), page = code.index(*operand.page);
+/// Finds the parts of a tile that lie in one page each. Parts behind the last key start behind the end
+/// of a page, so that they are zeros.
+void TmaCopies::prepare(Value first) {
+  SmallVector<const TileOperand *> operands;
+  for (const auto *list : {&plan.keyOperands, &plan.valueOperands})
+    for (const TileOperand &operand : *list)
+      if (operand.page)
+        operands.push_back(&operand);
+  places.clear();
+  if (operands.empty())
+    return;
+  Value end = code.symbol(plan.fold.getExtent()), one = code.index(1);
   Value last = arith::SubIOp::create(b, code.named("last_key"), end, one);
-  Value array = program.getBody().getArgument(cast<BlockArgument>(operand.load.getArray()).getArgNumber());
-  SmallVector<Values> coordinates(parts);
-  for (int64_t part = 0; part < parts; ++part) {
-    code.open();
-    Value start = b.createOrFold<arith::AddIOp>(code.named("part_start"), first, code.index(part * rows));
-    Value key = arith::MinSIOp::create(b, code.loc, start, last);
-    code.bind(plan.keyIndex(), key);
-    Value row = arith::RemUIOp::create(b, code.loc, key, page);
-    Value exists = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sle, start, last);
-    row = arith::SelectOp::create(b, code.named("page_row"), exists, row, page);
-    for (unsigned axis = 0; axis + 1 < operand.load.getArray().getType().getRank(); ++axis)
-      coordinates[part].push_back(axis == operand.rowAxis ? row : coordinate(code, operand.load, axis));
-    code.close();
-  }
-  await();
-  for (auto [part, place] : llvm::enumerate(coordinates))
-    device::CopyOp::create(b, code.loc, array, place, Value(), b.getI64IntegerAttr(operand.rowAxis),
-                           ExprAttr::get(b.getContext(), operand.step), ring.tiles, stage, ring.full, stage,
-                           parts == 1 ? Value() : code.index(part * rows),
-                           parts == 1 ? IntegerAttr() : b.getI64IntegerAttr(rows));
+  // Operands with equal parts share what they load.
+  llvm::MapVector<int64_t, SmallVector<const TileOperand *>> byRows;
+  for (const TileOperand *operand : operands)
+    byRows[partRows(plan, *operand)].push_back(operand);
+  for (auto &[rows, list] : byRows)
+    for (int64_t part = 0; part * rows < plan.shape.keys; ++part) {
+      code.open();
+      Value start =
+          part == 0 ? first
+                    : arith::AddIOp::create(b, code.named("part_start"), first, code.index(part * rows)).getResult();
+      Value key = arith::MinSIOp::create(b, code.named("key"), start, last);
+      Value exists = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sle, start, last);
+      code.bind(plan.keyIndex(), key);
+      for (const TileOperand *operand : list) {
+        Value page = code.index(*operand->page);
+        Value row = arith::SelectOp::create(b, code.named("page_row"), exists,
+                                            arith::RemUIOp::create(b, code.loc, key, page), page);
+        Values place;
+        for (unsigned axis = 0; axis + 1 < operand->load.getArray().getType().getRank(); ++axis)
+          place.push_back(axis == operand->rowAxis ? row : coordinate(code, operand->load, axis));
+        places[operand->load].push_back(std::move(place));
+      }
+      code.close();
+    }
 }
 
-void TmaCopies::copy(const TileOperand &operand, Value first, const Ring &ring, Value stage,
-                     llvm::function_ref<void()> await) {
+void TmaCopies::copyPages(const TileOperand &operand, const Ring &ring, Value stage) {
+  int64_t rows = partRows(plan, operand);
+  Value array = program.getBody().getArgument(cast<BlockArgument>(operand.load.getArray()).getArgNumber());
+  auto &parts = places[operand.load];
+  for (auto [part, place] : llvm::enumerate(parts))
+    device::CopyOp::create(b, code.loc, array, place, Value(), b.getI64IntegerAttr(operand.rowAxis),
+                           ExprAttr::get(b.getContext(), operand.step), ring.tiles, stage, ring.full, stage,
+                           parts.size() == 1 ? Value() : code.index(part * rows),
+                           parts.size() == 1 ? IntegerAttr() : b.getI64IntegerAttr(rows));
+}
+
+void TmaCopies::copy(const TileOperand &operand, Value first, const Ring &ring, Value stage) {
   if (operand.page)
-    return copyPages(operand, first, ring, stage, await);
-  await();
+    return copyPages(operand, ring, stage);
   if (operand.moving)
     return copyAt(operand, first, Value(), ring, stage);
   Values coordinates;
@@ -105,8 +124,8 @@ Producer::Numbers Producer::numbersOf(Value n) {
 
 void Producer::fill(const Numbers &at, ArrayRef<TileOperand> operands, ArrayRef<Ring> into) {
   for (auto [operand, ring] : llvm::zip_equal(operands, into)) {
-    copies.copy(operand, at.first, ring, at.stage,
-                [&, empty = ring.empty] { device::WaitOp::create(b, code.loc, empty, at.stage, at.free); });
+    device::WaitOp::create(b, code.loc, ring.empty, at.stage, at.free);
+    copies.copy(operand, at.first, ring, at.stage);
   }
 }
 
@@ -129,6 +148,7 @@ void Producer::run() {
     start = part.readBegin(code);
   code.loop(start, part.end, nameOfPosition(plan), [&](Value n) {
     Numbers at = numbersOf(n);
+    copies.prepare(at.first);
     if (plan.product) {
       device::WaitOp::create(b, code.loc, rings.weights.empty, at.stage, at.free);
       copies.copyLeft(at.first, rings.weights, at.stage);

@@ -13,9 +13,10 @@ class TileCopies {
 public:
   virtual ~TileCopies() = default;
   /// Copies the tile of an operand from row or key `first` on into a stage of a ring. Announces its
-  /// bytes at the stage's barrier for full stages. `await` waits until the stage is free.
-  virtual void copy(const TileOperand &operand, mlir::Value first, const Ring &ring, mlir::Value stage,
-                    llvm::function_ref<void()> await = [] {}) = 0;
+  /// bytes at the stage's barrier for full stages.
+  virtual void copy(const TileOperand &operand, mlir::Value first, const Ring &ring, mlir::Value stage) = 0;
+  /// Loads what the copies of a tile of keys need, before any stage is awaited.
+  virtual void prepare(mlir::Value first) {}
   /// The same for a tile of the left operand of `plan.product`, with keys from `first` on.
   virtual void copyLeft(mlir::Value first, const Ring &ring, mlir::Value stage) = 0;
 };
@@ -25,16 +26,17 @@ class TmaCopies : public TileCopies, BlockPart {
 public:
   TmaCopies(const TileContext &context, ScalarCode &code, const BlockRows &block)
       : BlockPart(context, code), block(block) {}
-  void copy(const TileOperand &operand, mlir::Value first, const Ring &ring, mlir::Value stage,
-            llvm::function_ref<void()> await = [] {}) override;
+  void copy(const TileOperand &operand, mlir::Value first, const Ring &ring, mlir::Value stage) override;
+  void prepare(mlir::Value first) override;
   void copyLeft(mlir::Value first, const Ring &ring, mlir::Value stage) override;
 
 private:
-  void copyPages(const TileOperand &operand, mlir::Value first, const Ring &ring, mlir::Value stage,
-                 llvm::function_ref<void()> await);
+  void copyPages(const TileOperand &operand, const Ring &ring, mlir::Value stage);
   void copyAt(const TileOperand &operand, mlir::Value first, mlir::Value column, const Ring &ring, mlir::Value stage);
 
   const BlockRows &block;
+  /// For each operand with pages, the coordinates of each part of the tile.
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<Values>> places;
 };
 
 /// Fills the rings with the tiles of a part of the fold, as soon as consumers release stages.

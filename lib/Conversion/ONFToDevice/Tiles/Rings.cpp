@@ -11,9 +11,7 @@ using namespace moa::onf;
 
 namespace moa::tiles {
 
-int64_t partRows(const TilePlan &plan, const TileOperand &operand) {
-  return std::gcd(*operand.page, plan.shape.keys);
-}
+int64_t partRows(const TilePlan &plan, const TileOperand &operand) { return std::gcd(*operand.page, plan.shape.keys); }
 
 Ring Rings::make(StringRef name, int64_t stages, int64_t height, int64_t columns, Type element, bool withEmpty,
                  bool isOdd, int64_t copies) {
