@@ -199,7 +199,7 @@ void buildONFToLiftedGpu(mlir::OpPassManager &pm, const PipelineOptions &options
 /// Blocks of 128 threads with up to 64 registers that fit on a multiprocessor.
 static constexpr int64_t kBlocksPerMultiprocessor = 8;
 /// Fewest launches that are worth combining: two that mostly have work take longer as one.
-static constexpr int64_t kFewestStages = 4;
+static constexpr int64_t kFewestStages = 3;
 
 void buildLiftedToDevice(mlir::OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createConvertONFToDevicePass());

@@ -73,10 +73,11 @@ static Checked layOutWorkspace(const Frame &frame) {
   Checked size = moa_number(0);
   for (size_t k = 0; k < f.workspace.size(); ++k) {
     const Workspace &array = f.workspace[k];
-    if (array.unit != 1)
+    Checked bytes = array.bytes.evaluate(frame);
+    if (array.unit != 1 && bytes.value != 0)
       size = moa_multiply({array.unit, 0}, moa_floor_div(moa_add(size, {array.slack, 0}), {array.unit, 0}));
     frame.offsets[k] = size.value;
-    size = moa_add(size, array.bytes.evaluate(frame));
+    size = moa_add(size, bytes);
   }
   return size;
 }

@@ -99,7 +99,7 @@ void moa::assignRegisters(TileShape &shape, const TileFold &fold, const GpuMachi
   // The producer, which counts tiles and starts copies, needs at most 40, and more for the places of
   // pages.
   constexpr int64_t ofCopies = 40, ofPages = 56;
-  int64_t least = fold.hasPages ? ofPages : machine.leastRegisters, most = fold.hasPages ? ofPages : ofCopies;
+  int64_t least = fold.page ? ofPages : machine.leastRegisters, most = fold.page ? ofPages : ofCopies;
   int64_t launch = machine.getLaunchRegisters(shape.threads() * residents);
   int64_t all = launch * (shape.warpgroups + 1), unit = machine.registerUnit;
   auto share = [&](int64_t registers) { return std::min(registers / unit * unit, machine.mostRegisters); };
@@ -231,6 +231,10 @@ llvm::Error moa::checkTileShape(const TileFold &fold, const TileShape &shape, co
   if (fold.guarded && shape.keys > 128)
     return refuse(place + " has tiles of " + llvm::Twine(shape.keys) +
                   " keys, but a fold with a guard masks tiles of up to 128 keys");
+  constexpr int64_t mostPages = 8; // more numbers take more registers than a producer has
+  if (int64_t pages = fold.page ? shape.keys / std::gcd(fold.page, shape.keys) : 1; pages > mostPages)
+    return refuse(place + " has tiles of " + llvm::Twine(shape.keys) + " keys in " + llvm::Twine(pages) +
+                  " pages, but a producer copies at most " + llvm::Twine(mostPages) + " pages per tile");
   if (shape.groupBytes > 0 && !fold.canGroup)
     return refuse(place + " asks for groups of " + llvm::Twine(shape.groupBytes) +
                   " bytes, but it has one axis, with nothing to group");

@@ -102,8 +102,8 @@ struct TileFold {
   /// True if a block folds one part of the range (R4). Rows are then few, and blocks mostly wait for
   /// keys from memory.
   bool isPart = false;
-  /// True if keys are found by pages, so that a stage has several copies.
-  bool hasPages = false;
+  /// Keys of the shortest pages, if keys are found by pages; else 0. A stage then has several copies.
+  int64_t page = 0;
   /// Bytes of shared memory other than rings and barriers.
   int64_t listBytes = 0;
   bool canGroup = false;

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Device/Transforms/Accesses.h"
+#include "dialects/ONF/IR/Hints.h"
 #include "lib/Support/SymExpr.h"
 
 using namespace mlir;
@@ -31,6 +32,8 @@ struct DeviceOverlapKernels final : impl::DeviceOverlapKernelsBase<DeviceOverlap
         for (const Accesses &other : running)
           needsAny |= accesses.interferes(other);
         if (before && telling.contains(before) != telling.contains(kernel))
+          running.clear();
+        if (before && onf::areComplementary(before, kernel)) // only one of them is launched
           running.clear();
         before = kernel;
         bool overlapsPrevious = !running.empty() && isLaunched && !needsAny;

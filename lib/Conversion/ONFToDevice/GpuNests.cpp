@@ -51,7 +51,7 @@ template <typename Visit> void forNumbers(TileFold &fold, Visit visit) {
   visit("groups", fold.canGroup);
   visit("shares", fold.canShare);
   visit("part", fold.isPart);
-  visit("pages", fold.hasPages);
+  visit("page", fold.page);
   visit("workspace", fold.hasWorkspace);
   visit("most_lazy", fold.mostRescaleBound);
   visit("lazy", fold.rescaleBound);

@@ -6,6 +6,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/SetVector.h"
 #include <map>
+#include <numeric>
 
 using namespace mlir;
 using namespace moa;
@@ -273,15 +274,19 @@ std::optional<int64_t> countVisited(const TilePlan &plan) {
   return most <= few ? std::optional(most) : std::nullopt;
 }
 
-/// Returns whether keys of some operand are found by pages.
-bool hasPages(const TilePlan &plan) {
-  auto isPaged = [](const TileOperand &operand) { return operand.page.has_value(); };
-  return llvm::any_of(plan.keyOperands, isPaged) || llvm::any_of(plan.valueOperands, isPaged);
+/// Returns the keys of the shortest pages of an operand; 0 if no keys are found by pages.
+int64_t findPage(const TilePlan &plan) {
+  int64_t page = 0;
+  for (const auto *operands : {&plan.keyOperands, &plan.valueOperands})
+    for (const TileOperand &operand : *operands)
+      if (operand.page)
+        page = page ? std::gcd(page, *operand.page) : *operand.page;
+  return page;
 }
 
 /// Returns whether a block can hand over a fold to another one (Tiles/StreamK.cpp).
 bool canShare(const TilePlan &plan) {
-  if (hasPages(plan))
+  if (findPage(plan))
     return false; // a stage has several arrivals
   bool isAlike = !plan.product && plan.prologue.empty() && !plan.fold.getPieces() && !rows::getGuard(plan.fold);
   return isAlike && llvm::all_of(rows::getAccs(plan.fold), [](AccOp acc) {
@@ -359,7 +364,7 @@ TileFold describeFold(TilePlan &plan) {
   fold.canGroup = plan.nest.getExtents().size() > 1;
   fold.canShare = canShare(plan);
   fold.isPart = foldsParts(plan);
-  fold.hasPages = hasPages(plan);
+  fold.page = findPage(plan);
   auto kernel = plan.nest->getParentOfType<onf::KernelOp>();
   for (unsigned array = 0; array != kernel.getBody().getNumArguments(); ++array)
     fold.hasWorkspace |= kernel.isTemporary(array);

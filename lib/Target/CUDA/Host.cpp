@@ -248,10 +248,11 @@ private:
     std::string count = std::to_string(list.size()), start = "size";
     if (std::string unit = std::to_string(table.workspace[0].unit); unit != "1")
       start = unit + " * floor_div(size + " + std::to_string(table.workspace[0].slack) + ", " + unit + ")";
-    os << "  const Checked bytes_of[] = { // the arrays of the workspace, in order\n   "
-          "   "
-       << joinRows(list, ", ", 6, "};\n") << "  int64_t places[" << count << "];\n  Checked size = 0;\n"
-       << "  for (int k = 0; k < " << count << "; ++k) {\n    const Checked place = " << start
+    os << "  // The arrays of the workspace, in order. Those of no bytes take no room.\n";
+    line("  const Checked bytes_of[] = {" + llvm::join(list, ", ") + "};", 6);
+    os << "  int64_t places[" << count << "];\n  Checked size = 0;\n"
+       << "  for (int k = 0; k < " << count << "; ++k) {\n"
+       << "    const Checked place = bytes_of[k].value ? " << start << " : size"
        << ";\n    places[k] = place.value;\n    size = place + bytes_of[k];\n  }\n";
   }
   /// Prints a descriptor for a workspace array, like those of the caller's arrays.

@@ -61,8 +61,10 @@ inline std::vector<ReferenceArray> attendInputs(const AttendSizes &s, mlir::Type
           {{}, {1 / std::sqrt(static_cast<double>(s.depth))}}};
 }
 
-inline Compilation compileAttend(const AttendSizes &s, const std::string &type, const std::string &text = kAttend) {
+inline Compilation compileAttend(const AttendSizes &s, const std::string &type, const std::string &text = kAttend,
+                                 const std::vector<std::string> &disabled = {}) {
   CompilerOptions options;
+  options.disabledRules = disabled;
   options.settings = {"T=" + type, "D=" + std::to_string(s.depth), "E=" + std::to_string(s.width)};
   return Compiler(options).compileText(text, "attend.moa");
 }

@@ -305,6 +305,8 @@ TEST(TileShapes, WhatTheMachineCannotDo) {
   shape.shares = 132;
   expect(shape, "asks for shares, but its blocks visit different indices, its fold is a product of "
                 "arrays or follows one, or a state is neither f32 nor bool");
+  fold.page = 8;
+  expect(shapeOf(2, 128), "tiles of 128 keys in 16 pages, but a producer copies at most 8 pages per tile");
 }
 
 /// A consumer of a product waits for a tile before it frees the stage of the previous one: with one
