@@ -62,7 +62,7 @@ static bool mergesParts(onf::ForOp nest) {
     bool isStored = kernel.isTemporary(cast<BlockArgument>(load.getArray()).getArgNumber());
     return isStored ? WalkResult::advance() : WalkResult::interrupt();
   });
-  return reads && !others.wasInterrupted() && !contractsNarrow(nest);
+  return reads && !nest.getExtents().empty() && !others.wasInterrupted() && !contractsNarrow(nest);
 }
 
 llvm::Expected<Schedule> moa::liftToGpu(onf::KernelOp kernel, const GpuMachine &machine, const Schedule *given) {
