@@ -95,7 +95,7 @@ def ONFPackRows : Pass<"onf-pack-rows"> {
     Heads of a group read the same keys. With H heads in G groups of R = H/G, h = R·g + r. The pass
     adds a version of the nest in which the heads r of a group are the rows, and the old rows n are
     an outer axis. It then splits the keys into parts (`onf-split-folds`). With this, decoding
-    (n < 1) reads keys once per group and fills the device.
+    (N = 1) reads keys once per group and fills the device.
 
         onf.for ["b", "h", "n"] in ["B", "H", "N"] {
           … onf.fold "m" in "M" { … %K[%b, ⌊%h / R⌋, %m, %k] … } … onf.store …, %O[%b, %h, %n]
