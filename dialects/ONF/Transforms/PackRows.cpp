@@ -276,10 +276,14 @@ struct ONFPackRows final : impl::ONFPackRowsBase<ONFPackRows> {
     ForOp packed = pack(nest, packing);
     if (!canSplitFold(packed))
       return packed.erase();
-    // The packed nest reads keys once per row, the nest once per member. Without other rows, or if
-    // the numbers are known, one of the two is enough.
-    auto known = (packing.rows - packing.members).getConstant();
-    if (known && *known > 0)
+    // The packed nest reads keys once per row, the nest once per member. It needs room for the states
+    // of all rows, so that rows are at most c = 1 + ⌊w·(R − 1) / (R + w − 1)⌋ for R members: at most R,
+    // and at most w. Without other rows, or if the numbers are known, one of the two is enough.
+    const SymExpr &members = packing.members;
+    SymExpr limit(most),
+        above = SymExpr(2) + SymExpr::floorDiv(limit * (members - SymExpr(1)), members + limit - SymExpr(1));
+    auto known = (packing.rows - above).getConstant();
+    if (known && *known >= 0)
       return packed.erase();
     if (known || packing.rows == SymExpr(1)) {
       splitFold(packed, chooseLength(packed));
@@ -289,8 +293,8 @@ struct ONFPackRows final : impl::ONFPackRowsBase<ONFPackRows> {
       MLIRContext *context = &getContext();
       return ArrayAttr::get(context, {ExprAttr::get(context, x), ExprAttr::get(context, y)});
     };
-    nest.setWhereAttr(pair(packing.rows, packing.members));
-    packed.setWhereAttr(pair(packing.members + SymExpr(1), packing.rows));
+    nest.setWhereAttr(pair(packing.rows, above - SymExpr(1)));
+    packed.setWhereAttr(pair(above, packing.rows));
     packed->moveAfter(nest);
     splitFold(packed, chooseLength(packed));
   }
