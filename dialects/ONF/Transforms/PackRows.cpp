@@ -277,11 +277,11 @@ struct ONFPackRows final : impl::ONFPackRowsBase<ONFPackRows> {
     if (!canSplitFold(packed))
       return packed.erase();
     // The packed nest reads keys once per row, the nest once per member. It needs room for the states
-    // of all rows, so that rows are at most c = 1 + ⌊w·(R − 1) / (R + w − 1)⌋ for R members: at most R,
-    // and at most w. Without other rows, or if the numbers are known, one of the two is enough.
-    const SymExpr &members = packing.members;
-    SymExpr limit(most),
-        above = SymExpr(2) + SymExpr::floorDiv(limit * (members - SymExpr(1)), members + limit - SymExpr(1));
+    // of all rows, so that rows are at most c = 1 + ⌈w·(R − 1) / (R + w − 1)⌉ for R members: at most R,
+    // and at most w + 1. Without other rows, or if the numbers are known, one of the two is enough.
+    const SymExpr &members = packing.members, one(1);
+    SymExpr limit(most), both = members + limit - one;
+    SymExpr above = SymExpr(2) + SymExpr::floorDiv(limit * (members - one) + both - one, both);
     auto known = (packing.rows - above).getConstant();
     if (known && *known >= 0)
       return packed.erase();

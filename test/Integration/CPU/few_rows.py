@@ -90,18 +90,18 @@ class FewRows(mt.DirectoryTest, mt.KernelTest):
 
     def test_groups(self):
         kernel = self.kernel(GROUPED)
-        for h, g, n in ((8, 2, 1), (8, 2, 3), (8, 2, 4), (3, 3, 1), (3, 3, 2), (6, 1, 4), (6, 1, 5)):
+        for h, g, n in ((8, 2, 1), (8, 2, 4), (8, 2, 5), (3, 3, 1), (3, 3, 2), (8, 1, 7), (8, 1, 8)):
             for m in (1, 130, 300):
                 self.check(kernel, h, g, n, m, (0, 1, m // 2, m))
 
     def test_groups_of_three(self):
         kernel = self.kernel(THREES)
-        for n in (1, 2, 3):
+        for n in (1, 3, 4):
             self.check(kernel, 6, 2, n, 200, (200, 77))
 
     def test_shared_keys(self):
         kernel = self.kernel(SHARED)
-        for n in (1, 4, 5):
+        for n in (1, 5, 6):
             self.check(kernel, 5, 0, n, 200, (200, 1, 0))
 
     def test_heads_alone(self):
