@@ -172,6 +172,25 @@ bool FoldFacts::isSameForBlock(LoadOp load) {
   return true;
 }
 
+/// Returns whether a load is that of an operand of a product.
+static bool isOperand(const TilePlan &plan, LoadOp load) {
+  bool isFound = plan.product && plan.product->left.load == load;
+  for (const auto *list : {&plan.rowOperands, &plan.keyOperands, &plan.valueOperands})
+    for (const TileOperand &operand : *list)
+      isFound |= isSameElement(operand.load, load);
+  return isFound;
+}
+
+/// Returns whether a value has no use but subscripts of operands. For example, the number of a page.
+static bool isSubscript(const TilePlan &plan, Value value) {
+  return llvm::all_of(value.getUsers(), [&](Operation *user) {
+    if (auto load = dyn_cast<LoadOp>(user); load && isOperand(plan, load))
+      return true;
+    return isPure(user) && user->getNumRegions() == 0 &&
+           llvm::all_of(user->getResults(), [&](Value result) { return isSubscript(plan, result); });
+  });
+}
+
 /// Finds the loads of the states and the guard, apart from the operands of products.
 void FoldFacts::findLoads() {
   // Operations that the fold depends on, also outside of it.
@@ -188,12 +207,7 @@ void FoldFacts::findLoads() {
   plan.nest.walk([&](LoadOp load) {
     if ((!plan.fold->isProperAncestor(load) && !used.contains(load)) || ofBounds.contains(load))
       return;
-    bool isOperand = false;
-    for (const auto *list : {&plan.rowOperands, &plan.keyOperands, &plan.valueOperands})
-      for (const TileOperand &operand : *list)
-        isOperand |= isSameElement(operand.load, load);
-    isOperand |= plan.product && plan.product->left.load == load;
-    if (isOperand || load.getArray().getType().getRank() == 0)
+    if (isOperand(plan, load) || isSubscript(plan, load.getResult()) || load.getArray().getType().getRank() == 0)
       return;
     if (isSameForBlock(load))
       readOnce.push_back(load);
