@@ -74,10 +74,11 @@ static Checked layOutWorkspace(const Frame &frame) {
   for (size_t k = 0; k < f.workspace.size(); ++k) {
     const Workspace &array = f.workspace[k];
     Checked bytes = array.bytes.evaluate(frame);
-    if (array.unit != 1 && bytes.value != 0)
-      size = moa_multiply({array.unit, 0}, moa_floor_div(moa_add(size, {array.slack, 0}), {array.unit, 0}));
-    frame.offsets[k] = size.value;
-    size = moa_add(size, bytes);
+    Checked place = size;
+    if (array.unit != 1)
+      place = moa_multiply({array.unit, 0}, moa_floor_div(moa_add(size, {array.slack, 0}), {array.unit, 0}));
+    frame.offsets[k] = place.value;
+    size = moa_add(bytes.value != 0 ? place : size, bytes);
   }
   return size;
 }

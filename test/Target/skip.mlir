@@ -33,7 +33,7 @@
 // What is read without waiting shares no line of 128 bytes with what is written meanwhile, at whatever multiple of 64 the
 // workspace starts.
 // RUN: FileCheck %s --check-prefix=LINES --input-file=%t.cu
-// LINES: const Checked place = bytes_of[k].value ? 128 * floor_div(size + 191, 128) : size;
+// LINES: const Checked place = 128 * floor_div(size + 191, 128);
 
 // RUN: moa-codegen %t.mlir --target=ptx -o - | FileCheck %s --check-prefix=PTX
 // PTX: .entry first(

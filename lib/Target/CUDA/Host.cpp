@@ -252,8 +252,8 @@ private:
     line("  const Checked bytes_of[] = {" + llvm::join(list, ", ") + "};", 6);
     os << "  int64_t places[" << count << "];\n  Checked size = 0;\n"
        << "  for (int k = 0; k < " << count << "; ++k) {\n"
-       << "    const Checked place = bytes_of[k].value ? " << start << " : size"
-       << ";\n    places[k] = place.value;\n    size = place + bytes_of[k];\n  }\n";
+       << "    const Checked place = " << start
+       << ";\n    places[k] = place.value;\n    size = (bytes_of[k].value ? place : size) + bytes_of[k];\n  }\n";
   }
   /// Prints a descriptor for a workspace array, like those of the caller's arrays.
   void printPlaced(const gpu::WorkspaceArray &array) {

@@ -213,8 +213,9 @@ private:
     os << "  /* the arrays of the workspace, in the order of their places */\n";
     line("  const moa_checked bytes_of[] = {" + expressions(sizes) + "};");
     os << "  moa_checked size = moa_number(0);\n  int k;\n  for (k = 0; k < " << sizes.size()
-       << "; ++k) {\n    if (bytes_of[k].value != 0) /* arrays of no bytes take no room */\n      size = " << start
-       << ";\n    places[k] = size.value;\n    size = moa_add(size, bytes_of[k]);\n  }\n  return size;\n}\n\n";
+       << "; ++k) {\n    const moa_checked place = " << start
+       << ";\n    places[k] = place.value; /* arrays of no bytes take no room */\n"
+          "    size = moa_add(bytes_of[k].value ? place : size, bytes_of[k]);\n  }\n  return size;\n}\n\n";
   }
   std::string offsetOf(const gpu::WorkspaceArray &array) const {
     return array.offset.getConstant() ? expression(array.offset) + ".value"

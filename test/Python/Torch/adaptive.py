@@ -10,6 +10,7 @@ from torch import nn
 
 import moa.torch
 from moa.torch import AdaptiveAttention
+from processor import fewer_bits
 from reference import BOUNDS, error
 
 F32, F64 = torch.float32, torch.float64
@@ -275,7 +276,7 @@ class Adaptive(unittest.TestCase):
         self.assertEqual((metrics.plans.shape, metrics.plans.dtype), ((2, 2), torch.int32))
         self.assertEqual(metrics.plans.tolist(), [[1, 1], [1, 0]])
         self.assertEqual(metrics.variants[0], "unmodified")
-        self.assertIn("8-bit", metrics.variants[1])
+        self.assertIn(fewer_bits(), metrics.variants[1])
         self.assertEqual(metrics.decisions, [[metrics.variants[p] for p in row] for row in metrics.plans.tolist()])
         self.assertEqual(metrics.reasons, ())
         # The estimate is near the error of the heads that took the variant, and above the tolerance elsewhere.
@@ -285,7 +286,7 @@ class Adaptive(unittest.TestCase):
         self.assertTrue((errors[taken] < 1.5 * metrics.estimates[..., 0][taken]).all())
         self.assertFalse((metrics.estimates[..., 0][~taken] <= 1e-2).any())
         self.assertTrue((errors[~taken] < 1e-4).all())
-        self.assertIn("8-bit", repr(metrics))
+        self.assertIn(fewer_bits(), repr(metrics))
 
     def test_precision_of_a_tolerance(self):
         module = self.module(enable_adaptive_precision=True, tolerance=1e-4)
@@ -335,7 +336,7 @@ class Adaptive(unittest.TestCase):
         metrics, _ = self.check(module, q, k, v, 1e-2)
         self.assertEqual(metrics.plans.tolist(), [[1, 2]])
         self.assertEqual(metrics.estimates.shape, (1, 2, 2))
-        self.assertIn("8-bit", metrics.decisions[0][1])
+        self.assertIn(fewer_bits(), metrics.decisions[0][1])
 
     def test_reasons(self):
         module = self.module(enable_adaptive_rank=True)

@@ -13,6 +13,7 @@ import moa
 import torch
 
 import moa.torch
+from processor import fewer_bits
 import reference  # sets the optimisation of kernels in tests
 
 path = pathlib.Path(os.environ["MOA_SOURCE_ROOT"], "examples", "pytorch", "gpt.py")
@@ -40,7 +41,7 @@ class Example(unittest.TestCase):
         self.assertEqual((status, err), (0, ""), out)
         for name in ("PyTorch's SDPA", "moa.torch SDPA", "flex_attention", "operator", "AdaptiveAttention"):
             self.assertRegex(out, rf"(?m)^{re.escape(name)} +\d+ ")
-        self.assertRegex(out, r"layer 0, prompt: <AttentionMetrics 2 heads: sums of products.*8-bit")
+        self.assertRegex(out, rf"layer 0, prompt: <AttentionMetrics 2 heads: sums of products.*{fewer_bits()}")
         self.assertRegex(out, r"the call has a mask")
 
     def test_wrong_attention(self):

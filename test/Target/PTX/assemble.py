@@ -117,7 +117,7 @@ class Assemble(unittest.TestCase):
 
     def test_time(self):
         """Half a second for every example, per nest of tiles; who is late has two more tries, each after all others."""
-        nests = {"backward": 2}  # one of query rows, one of key rows
+        nests = {"backward": 2, "gqa_causal": 2}  # of query rows and of key rows; of many rows and of few
         cases = []
         for name in gpu_cases.names():
             with open(mt.example(name), encoding="utf-8") as file:
