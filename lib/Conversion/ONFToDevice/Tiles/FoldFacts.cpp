@@ -183,10 +183,10 @@ static bool isOperand(const TilePlan &plan, LoadOp load) {
 
 /// Returns whether a value has no use but subscripts of operands. For example, the number of a page.
 static bool isSubscript(const TilePlan &plan, Value value) {
-  return llvm::all_of(value.getUsers(), [&](Operation *user) {
+  return !value.use_empty() && llvm::all_of(value.getUsers(), [&](Operation *user) {
     if (auto load = dyn_cast<LoadOp>(user); load && isOperand(plan, load))
       return true;
-    return isPure(user) && user->getNumRegions() == 0 &&
+    return isPure(user) && user->getNumRegions() == 0 && user->getNumResults() != 0 &&
            llvm::all_of(user->getResults(), [&](Value result) { return isSubscript(plan, result); });
   });
 }
