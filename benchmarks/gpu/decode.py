@@ -1,4 +1,4 @@
-"""Times decoding: few queries of grouped heads over many keys, beside cuDNN's attention in PyTorch:
+"""Times decoding, few queries of grouped heads over many keys, and compares with cuDNN in PyTorch:
 
     moa-codegen benchmarks/gpu/decode.moa --target=cuda -o DIRECTORY/decode.cu
     nvcc -gencode arch=compute_90a,code=sm_90a -O3 -shared -Xcompiler -fPIC DIRECTORY/decode.cu \\

@@ -1,4 +1,4 @@
-"""Times attention over keys in pages, beside the same keys without pages:
+"""Times attention over keys in pages, and compares with the same keys without pages:
 
     for P in 16 64; do moa-codegen benchmarks/gpu/pages.moa --set P=$P --target=cuda -o DIRECTORY/pages-$P.cu; done
     moa-codegen benchmarks/gpu/decode.moa --target=cuda -o DIRECTORY/contiguous.cu

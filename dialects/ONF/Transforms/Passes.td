@@ -110,8 +110,9 @@ def ONFPackRows : Pass<"onf-pack-rows"> {
 
     The new version reads keys once per row n, the old one once per head of a group, and it stores
     the states of all rows. Hence it runs for N ≤ c = 1 + ⌈w·(R − 1) / (R + w − 1)⌉, where w is
-    `most`: at most R, and at most w + 1. For example, c is 1, 4, 7 and 12 for R = 1, 4, 8 and 16. The number of rows decides, not the batch, so that a row has the same bits
-    alone and in a batch. Entries of a batch that share keys are rows, too.
+    `most`: at most R, and at most w + 1. For example, c is 1, 4, 7 and 12 for R = 1, 4, 8 and 16.
+    The number of rows decides, not the batch, so that a row has the same bits alone and in a batch.
+    Entries of a batch that share keys are rows, too.
 
     A nest gets a version if all of these hold:
 
@@ -137,7 +138,7 @@ def ONFPackRows : Pass<"onf-pack-rows"> {
     Option<"unit", "unit", "int64_t", "128", "Least number of indices of a part">,
     Option<"longest", "longest", "int64_t", "2048", "Limit of the indices of a part, as the range grows">,
     Option<"half", "half", "int64_t", "8192", "Range at which a part has half as many">,
-    Option<"most", "most", "int64_t", "32", "Most rows beside heads, for groups of many heads">
+    Option<"most", "most", "int64_t", "32", "Limit of the rows n for groups of many heads, less 1">
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }

@@ -280,7 +280,7 @@ static bool isOfPage(Value value, Value index, int64_t length) {
 
 /// Finds an operand X[…] with one term per axis: `inner` on the last, `index` or a multiple of it
 /// on one other. The remaining terms must be the same for the whole block. Rows of the nest may have
-/// an offset that is: the tile may then hold rows behind the last one, whose results nobody stores.
+/// an offset that is the same, too: the tile may then hold rows after the last one, which are not stored.
 /// Keys may be found by pages: X[f(⌊r / P⌋), …, r mod P, …, k].
 bool TilePlanner::findOperand(const rows::Factors &factors, Value index, Value inner, int64_t columns,
                               SmallVectorImpl<TileOperand> &operands) {

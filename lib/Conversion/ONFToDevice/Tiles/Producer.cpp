@@ -41,8 +41,8 @@ static Value coordinate(ScalarCode &code, LoadOp load, unsigned axis) {
   return index;
 }
 
-/// Finds the parts of a tile that lie in one page each. Parts behind the last key start behind the end
-/// of a page, so that they are zeros.
+/// Finds the parts of a tile that lie in one page each. Parts after the last key start after the end of
+/// a page, so they are zeros.
 void TmaCopies::prepare(Value first) {
   SmallVector<const TileOperand *> operands;
   for (const auto *list : {&plan.keyOperands, &plan.valueOperands})
